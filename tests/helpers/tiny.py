@@ -61,6 +61,13 @@ def watch_implementation(model):
     return seen
 
 
+def watch_generate(model, monkeypatch):
+    """Collects the arguments of every call of `generate`."""
+    calls, generate = [], model.generate
+    monkeypatch.setattr(model, "generate", lambda **arguments: calls.append(arguments) or generate(**arguments))
+    return calls
+
+
 def words_per_sentence(row):
     """Checks that a generated row is a document and counts the words of its sentences."""
     row = [token for token in row.tolist() if token != PAD]

@@ -1,8 +1,9 @@
 """Documents of any length: nothing is cut short, and long sentences come in parts."""
 
 import pytest
+from tiny import watch_generate
 
-from modeling_gtransformer.document_translation import batch_tokens, translate_documents, translate_in_steps
+from modeling_gtransformer.document_translation import translate_documents, translate_in_steps
 from modeling_gtransformer.sentence import Sentence, TranslatedDocument
 
 
@@ -94,36 +95,22 @@ def test_a_long_sentence_comes_in_parts(translator):
 def test_a_step_translates_a_batch(translator, monkeypatch):
     """Whoever takes the steps may do something else between them. A giant makes no other batch larger."""
     documents = [["the cat"] * 3, ["it is old"] * 3, ["a"], ["the cat is old " * 5]]
-    shapes, generate = [], translator.model.generate
-    monkeypatch.setattr(
-        translator.model, "generate", lambda **inputs: shapes.append(inputs["input_ids"].shape) or generate(**inputs)
-    )
-    steps = translate_in_steps(translator.model, translator.processor, documents, segment_sentences=2, max_tokens=12)
-    begun = []
-    while True:
-        try:
-            begun.append(next(steps))
-        except StopIteration as end:
-            result = end.value
-            break
+    calls = watch_generate(translator.model, monkeypatch)
+    settings = {"segment_sentences": 2, "max_tokens": 12}
+    begun = list(translate_in_steps(translator.model, translator.processor, documents, **settings))
+    shapes = [call["input_ids"].shape for call in calls]
     assert len(begun) > 3 and sum(begun) == 8
     assert all(shape[0] == 1 or shape.numel() <= 12 for shape in shapes) and max(shapes)[0] > 1
-    assert result == translator(documents, segment_sentences=2, max_tokens=12)
-
-
-def test_tokens_of_a_batch(translation_model):
-    """As few rows at a time are slow, many beams take more memory."""
-    assert [batch_tokens(translation_model(), n) for n in (None, 2, 4, 5, 100)] == [16_384, 8_192, 4_096, 4_096, 4_096]
 
 
 def test_batches_leave_room_for_the_beams_of_the_model(translator, monkeypatch):
-    """Also where nobody has asked for any."""
+    """Also where nobody has asked for any. As few rows at a time are slow, many beams take more memory."""
     asked = []
     monkeypatch.setattr(
         "modeling_gtransformer.document_translation.longest_first_batches",
         lambda lengths, max_tokens: asked.append(max_tokens) or [[*range(len(lengths))]],
     )
-    for own, arguments in ((1, {}), (3, {}), (3, {"num_beams": 2}), (3, {"max_tokens": 99})):
+    for own, arguments in ((1, {}), (3, {}), (3, {"num_beams": 2}), (1, {"num_beams": 5}), (3, {"max_tokens": 99})):
         translator.model.generation_config.num_beams = own
         translator([["the cat"]], **arguments)
-    assert asked == [16_384, 5_461, 8_192, 99]
+    assert asked == [16_384, 5_461, 8_192, 4_096, 99]

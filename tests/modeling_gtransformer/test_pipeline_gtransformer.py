@@ -3,6 +3,7 @@ import re
 import pytest
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
+from tiny import watch_generate
 from transformers import pipeline
 
 from modeling_gtransformer import (
@@ -146,23 +147,10 @@ def test_many_documents_and_long_ones(translate):
     assert [pair["translation_text"] for pair in alone["sentences"]] == texts[:2]
 
 
-def test_batches_are_made_of_segments(translate, monkeypatch):
-    sizes = []
-    generate = translate.model.generate
-    monkeypatch.setattr(
-        translate.model, "generate", lambda **inputs: sizes.append(inputs["input_ids"].shape) or generate(**inputs)
-    )
-    # 60 sentences of 5 tokens, on a model of 128 positions: cut at its positions without being asked.
-    output = translate(SENTENCES * 20, max_tokens=200, max_length_a=0, max_length_b=1)
-    assert len(output["sentences"]) == 60 and len(sizes) > 1
-    assert all(rows * longest <= 200 and longest <= 128 for rows, longest in sizes)
-
-
 def test_documents_of_a_list_share_batches(translate, monkeypatch):
     documents = ["the cat\nit is", ["the old cat"], "the cat", "it is old\nthe cat sleeps"]
     alone = [translate(document) for document in documents]
-    calls, generate = [], translate.model.generate
-    monkeypatch.setattr(translate.model, "generate", lambda **kwargs: calls.append(1) or generate(**kwargs))
+    calls = watch_generate(translate.model, monkeypatch)
     assert translate(documents) == alone and len(calls) == 1
 
 
@@ -209,10 +197,8 @@ def test_a_call_may_refuse_what_the_pipeline_returns(translate, option, field):
 
 
 def test_none_leaves_the_choice_to_the_model(translate, monkeypatch):
-    calls = []
-    monkeypatch.setattr(translate.model, "generate", lambda **given: calls.append(given) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        translate(["the cat"], num_beams=None)
+    calls = watch_generate(translate.model, monkeypatch)
+    translate(["the cat"], num_beams=None)
     assert "num_beams" not in calls[0]
 
 

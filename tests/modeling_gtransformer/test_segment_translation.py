@@ -3,6 +3,7 @@
 import pytest
 import torch
 from accelerate import cpu_offload
+from tiny import watch_generate
 from transformers import LogitsProcessor
 
 from modeling_gtransformer.document_loss import sentence_log_probabilities
@@ -47,11 +48,7 @@ def segment(processor, model):
 
 @pytest.fixture
 def calls(model, monkeypatch):
-    """The arguments of every call of `generate`."""
-    made = []
-    generate = model.generate
-    monkeypatch.setattr(model, "generate", lambda **arguments: made.append(arguments) or generate(**arguments))
-    return made
+    return watch_generate(model, monkeypatch)
 
 
 def test_translations_are_those_of_the_model(translator, segment, model, processor):

@@ -51,15 +51,18 @@ def test_the_best_place_to_cut():
         split_long_sentence("abc", lambda part: False)
 
 
-def test_leftovers_of_a_multiple_of_eight_keep_the_limit():
-    lengths = [10] * 15 + [600]
-    batches = token_batches(lengths, range(16), max_tokens=4096)
-    assert [len(batch) for batch in batches] == [8, 7, 1]
-
-
-def test_batches_are_multiples_of_eight():
-    batches = token_batches([7] * 45, range(45), max_tokens=100)
-    assert [len(batch) for batch in batches] == [8, 8, 8, 8, 13]
+@pytest.mark.parametrize(
+    ("lengths", "max_tokens", "sizes"),
+    [
+        ([7] * 45, 100, [8, 8, 8, 8, 13]),
+        # What a cut leaves behind keeps the limit: two long items go with eight short ones, not with ninety.
+        ([10] * 15 + [600], 4096, [8, 7, 1]),
+        ([10] * 10 + [1] * 90, 100, [8, 8, 84]),
+    ],
+)
+def test_batches_are_multiples_of_eight(lengths, max_tokens, sizes):
+    batches = token_batches(lengths, range(len(lengths)), max_tokens)
+    assert [len(batch) for batch in batches] == sizes
 
 
 def test_an_item_that_fits_into_no_batch_is_refused():
@@ -79,12 +82,6 @@ def test_no_batch_is_larger_than_the_limit(lengths, descending):
     batches = token_batches(lengths, order, max_tokens=100)
     assert [index for batch in batches for index in batch] == order
     assert all(len(batch) * max(lengths[index] for index in batch) <= 100 for batch in batches)
-
-
-def test_what_a_cut_leaves_behind_counts_in_the_next_batch():
-    """Two long items go with eight short ones, not with ninety."""
-    batches = token_batches([10] * 10 + [1] * 90, range(100), max_tokens=100)
-    assert [len(batch) for batch in batches[:2]] == [8, 8]
 
 
 def test_a_long_item_does_not_make_other_batches_longer():
