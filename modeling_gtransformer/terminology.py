@@ -43,10 +43,10 @@ class Terminology:
     """
 
     def __init__(self, glossary: Mapping[str, str] | None = None):
-        _check_glossary(glossary or {})
-        self.glossary = {term.lower(): translation for term, translation in (glossary or {}).items()}
+        glossary = glossary or {}
+        self.glossary = _in_lower_case(glossary)
         lengths: dict[str, set[int]] = {}
-        for term in glossary or ():
+        for term in glossary:
             lengths.setdefault(term.lower()[0], set()).add(len(term))
         # Longest first, so that a term takes precedence over its parts.
         self.lengths = {first: sorted(of_first, reverse=True) for first, of_first in lengths.items()}
@@ -85,26 +85,24 @@ class Terminology:
             if not (is_letter[position] and is_letter[position - 1]):
                 for length in self.lengths.get(sentence[position].lower()[0], ()):
                     term, end = sentence[position : position + length].lower(), position + length
-                    if end > len(sentence) or term not in self.glossary:
-                        continue
-                    if not (is_letter[end - 1] and is_letter[end]):
+                    if end <= len(sentence) and term in self.glossary and not (is_letter[end - 1] and is_letter[end]):
                         found = length
                         yield term
                         break
             position += found
 
 
-def _check_glossary(glossary: Mapping[str, str]) -> None:
+def _in_lower_case(glossary: Mapping[str, str]) -> dict[str, str]:
+    """Checks the terms of a glossary, and returns their translations by terms in lower case."""
     if not isinstance(glossary, Mapping):
         raise ValueError(f"A glossary is a mapping of terms to translations, not a {type(glossary).__name__}.")
-    seen: dict[str, str] = {}
+    translations: dict[str, str] = {}
     for term, translation in glossary.items():
         if not (term.strip() and translation.strip()):
             raise ValueError(f"The glossary has a blank entry: {term!r}, {translation!r}.")
-        if seen.setdefault(term.lower(), translation) != translation:
-            raise ValueError(
-                f"The glossary translates {term!r} as {seen[term.lower()]!r} and as {translation!r}: remove one."
-            )
+        if (known := translations.setdefault(term.lower(), translation)) != translation:
+            raise ValueError(f"The glossary translates {term!r} as {known!r} and as {translation!r}: remove one.")
+    return translations
 
 
 def _without_trailing(placeholder: str) -> str:
