@@ -181,17 +181,16 @@ class AdapterMixin:
         with_report = kwargs.pop("output_loading_info", False)
         adapter = dict(kwargs.pop("adapter_kwargs", None) or {})
         # The Auto classes resolve the base first, and pass its configuration.
-        name = adapter.get("_adapter_model_path") or pretrained_model_name_or_path
-        given = None if adapter.get("_adapter_model_path") else config
+        resolved = adapter.get("_adapter_model_path")
+        name = resolved or pretrained_model_name_or_path
         hub = {key: kwargs[key] for key in HUB_ARGUMENTS if key in kwargs}
         base = _base_of_adapter(name, hub)
         if base is not None:
             adapter["_adapter_model_path"], pretrained_model_name_or_path = str(name), base
-            if given is None:
+            if resolved or config is None:
                 known = cls.config_class.__dataclass_fields__
                 fields = {key: kwargs.pop(key) for key in [*kwargs] if key in known}
-                given = cls.config_class.from_pretrained(name, **hub, **fields)
-            config = given
+                config = cls.config_class.from_pretrained(name, **hub, **fields)
         if adapter:
             kwargs["adapter_kwargs"] = adapter
         model, report = super().from_pretrained(  # type: ignore[misc]
