@@ -389,9 +389,7 @@ class GTransformerProcessor(PublishMixin, ProcessorMixin):
 
     def batch_decode_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[str]]:
         """Decodes generated documents `(B, T)` into one string per source sentence of each row."""
-        documents = self.split_sentences(sequences)
-        texts = iter(self.decode_sentences([ids for document in documents for ids in document]))
-        return [[next(texts) for _ in document] for document in documents]
+        return [self.decode_sentences(document) for document in self.split_sentences(sequences)]
 
     def split_sentences(self, sequences: Tensor | list[list[int]]) -> list[list[list[int]]]:
         """Returns the word ids of each sentence of generated documents `(B, T)`."""
