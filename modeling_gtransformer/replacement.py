@@ -88,7 +88,7 @@ def with_required(
         elif (
             not is_term
             and weights[best] >= MIN_WEIGHT
-            and not any(_have_digits(text, translation[slice(*chunks[number])]) for number in (best, *free))
+            and not (_digits(text) and any(_digits(translation[slice(*chunks[number])]) for number in (best, *free)))
         ):
             end = chunks[best][1]
             edits.append(((end, end), text if re.match(f"[{UNSPACED}]", translation[end - 1]) else f" {text}"))
@@ -143,9 +143,9 @@ def _is_akin(text: str, translation: str, span: Span, weight: float) -> bool:
     if PLACEHOLDER.fullmatch(text):
         is_other = PLACEHOLDER.fullmatch(chunk) and (chunk[0], chunk[-1]) == (text[0], text[-1])
         return bool(is_other and weight >= MIN_WEIGHT) or _similarity(text.lower(), chunk.lower()) >= MIN_SIMILARITY
-    if not _have_digits(text, chunk) or (is_number(text) and _is_in_other_words(text, translation, span)):
-        return False
     digits, others = _digits(text), _digits(chunk)
+    if not (digits and others) or (is_number(text) and _is_in_other_words(text, translation, span)):
+        return False
     is_similar = _similarity(digits, others) >= MIN_SIMILARITY or (len(others) > 1 and others in digits)
     return is_similar or weight >= MIN_WEIGHT
 
@@ -163,10 +163,6 @@ def _is_in_other_words(number: str, translation: str, span: Span) -> bool:
 
 def _digits(text: str) -> str:
     return re.sub(r"\D", "", text)
-
-
-def _have_digits(*texts: str) -> bool:
-    return all(re.search(r"\d", text) for text in texts)
 
 
 def _similarity(first: str, second: str) -> float:
