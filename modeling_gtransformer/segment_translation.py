@@ -106,11 +106,9 @@ class SegmentTranslator:
 
     def generate(self, encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()) -> Tensor:
         """Generates ids `(B, T)` for segments, with additional logits processors."""
-        arguments = dict(self.generate_arguments)
-        if observers:
-            given = arguments.pop("logits_processor", None) or []
-            arguments["logits_processor"] = LogitsProcessorList([*given, *observers])
-        return self.model.generate(**encoded, **arguments)
+        given = self.generate_arguments.get("logits_processor") or []
+        processors = LogitsProcessorList([*given, *observers])
+        return self.model.generate(**encoded, **{**self.generate_arguments, "logits_processor": processors})
 
     def _fill(
         self, segments: Sequence[Segment], encoded: EncodedSegments, observers: Sequence[LogitsProcessor] = ()

@@ -43,7 +43,7 @@ def align_parts(model: Any, processor: Any, places: Sequence[tuple[Part, int, in
         places: parts, each with the batch row and group tag of its source sentence.
         encoder_outputs: states `(B, S, D)` and group tags `(B, S)` of the batch.
     """
-    places = [place for place in places if place[0].ids and place[0].target]
+    places = [place for place in places if place[0].target]
     lengths = [max(len(part.ids), len(part.target)) for part, _, _ in places]
     order = sorted(range(len(places)), key=lengths.__getitem__)
     order = [index for index in order if lengths[index] <= MAX_SENTENCE_TOKENS]
