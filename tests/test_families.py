@@ -110,13 +110,9 @@ def test_a_document_is_translated_as_its_sentences(family, search):
     family, folder, plain, tokenizer = family
     processor, model = load(folder, family, **ONLY_GROUP)
     outputs = model.generate(**processor(DOCUMENTS, return_tensors="pt"), **SEARCHES[search])
-    expected = dict(
-        zip(
-            SENTENCES,
-            alone(family, plain, tokenizer, processor, model, SENTENCES, num_beams=SEARCHES[search]["num_beams"]),
-            strict=True,
-        )
-    )
+    num_beams = SEARCHES[search]["num_beams"]
+    translations = alone(family, plain, tokenizer, processor, model, SENTENCES, num_beams=num_beams)
+    expected = dict(zip(SENTENCES, translations, strict=True))
     assert processor.split_sentences(outputs) == [[expected[s] for s in document] for document in DOCUMENTS]
     assert processor.batch_decode_sentences(outputs)[0] == [PAIRS[s] for s in DOCUMENTS[0]]
 

@@ -92,15 +92,12 @@ def test_iterators_and_what_is_no_document(translate):
     for wrong in (("the cat",), None, 3, {"source": ["the cat"]}, Dataset.from_dict({"en": ["the cat"]})):
         with pytest.raises(ValueError, match=f"not a {type(wrong).__name__}"):
             translate(wrong)
+    for wrong in (("the cat",), ["the cat", 3], {"source": "the cat"}):
+        with pytest.raises(ValueError, match="A document is a string or a list of strings, not"):
+            translate([["it is"], wrong])
     for setting in ({"num_return_sequences": 2, "num_beams": 2}, {"return_dict_in_generate": True}):
         with pytest.raises(ValueError, match=f"{next(iter(setting))} is an argument of generate"):
             translate("the cat", **setting)
-
-
-@pytest.mark.parametrize("wrong", [("the cat",), ["the cat", 3], {"source": "the cat"}])
-def test_documents_of_a_list_that_are_none(translate, wrong):
-    with pytest.raises(ValueError, match="A document is a string or a list of strings, not"):
-        translate([["it is"], wrong])
 
 
 def test_a_model_of_one_pair_refuses_other_languages(translate):
