@@ -15,6 +15,8 @@ from ..files.zip_package import MAX_BYTES
 from ..pipeline_gtransformer import DocumentTranslationPipeline, NamedDocument, PreparedDocument
 from ..runtime.usage_error import UsageError, user_message
 from .api_error import unforeseen
+from .monitoring import Monitor
+from .options import ServerOptions
 from .request_limits import check_number
 
 
@@ -60,19 +62,17 @@ class Task:
     Jobs that share batches.
 
     Attributes:
-        is_open: whether other jobs may join, until the first batch.
-        steps: generator of batches.
+        steps: generator of batches; `None` while other jobs may join.
         seconds: seconds of computation.
     """
 
     jobs: list[Job]
-    is_open: bool = False
     steps: Steps | None = None
     seconds: float = 0.0
 
     def can_take(self, job: Job, max_tokens: int) -> bool:
         tokens = job.tokens + sum(own.tokens for own in self.jobs)
-        return self.is_open and self.jobs[0].options == job.options and tokens <= max_tokens
+        return self.steps is None and self.jobs[0].options == job.options and tokens <= max_tokens
 
     def finish(self, results: list[Any]) -> None:
         """Sets the results of jobs that are not cancelled."""
@@ -94,21 +94,13 @@ class Scheduler:
 
     Args:
         max_tokens: maximum source tokens of jobs that share batches.
-        max_characters: maximum characters in the sentences of a job.
-        max_seconds: maximum seconds of computation per job, without time in the queue.
-        on_done: called with jobs that shared batches, after their last batch.
+        monitor: counts the batches and their tokens.
     """
 
     def __init__(
-        self,
-        pipeline: DocumentTranslationPipeline,
-        max_tokens: int,
-        max_characters: int,
-        max_seconds: float,
-        on_done: Callable[[list[Any]], None] = lambda jobs: None,
+        self, pipeline: DocumentTranslationPipeline, max_tokens: int, options: ServerOptions, monitor: Monitor
     ):
-        self.pipeline, self.on_done = pipeline, on_done
-        self.max_tokens, self.max_characters, self.max_seconds = max_tokens, max_characters, max_seconds
+        self.pipeline, self.max_tokens, self.options, self.monitor = pipeline, max_tokens, options, monitor
         self.last_seconds = 0.0
         self._incoming: SimpleQueue[Job | None] = SimpleQueue()
         # Used by the thread only.
@@ -134,7 +126,7 @@ class Scheduler:
 
     def _work(self) -> None:
         """Runs in the thread until `close`."""
-        MAX_BYTES.set(BYTES_OF_CHARACTER * self.max_characters + BYTES_OF_STYLES)
+        MAX_BYTES.set(BYTES_OF_CHARACTER * self.options.max_characters + BYTES_OF_STYLES)
         while self._tasks or not self._is_closing:
             self._receive(wait=not self._tasks)
             if self._tasks:
@@ -155,7 +147,7 @@ class Scheduler:
             if job is None:
                 self._is_closing = True
             elif job.call is not None:
-                self._tasks.append(Task([job]))
+                self._tasks.append(Task([job], self._translate([job])))
             elif not job.result.cancelled():
                 self._place(job)
             if time.monotonic() > begun + PREPARATION_SECONDS:
@@ -170,7 +162,7 @@ class Scheduler:
             return
         task = next((each for each in self._tasks if each.can_take(job, self.max_tokens)), None)
         if task is None:
-            self._tasks.append(Task([job], is_open=True))
+            self._tasks.append(Task([job]))
         else:
             task.jobs.append(job)
 
@@ -181,7 +173,8 @@ class Scheduler:
         try:
             job.prepared = [self.pipeline.prepare(each, format=job.format, **job.options) for each in named]
             sentences = [sentence for prepared in job.prepared for sentence in prepared.sentences]
-            check_number(sum(len(sentence.text) for sentence in sentences), self.max_characters, "characters")
+            characters = sum(len(sentence.text) for sentence in sentences)
+            check_number(characters, self.options.max_characters, "characters")
             encoded = processor.encode_sentences([each.text for each in sentences if each.is_translated])
         except ValueError as error:
             raise HTTPException(400, f"The document cannot be translated: {user_message(error)}") from error
@@ -189,7 +182,7 @@ class Scheduler:
 
     def _advance(self, task: Task) -> bool:
         """Computes a batch of a task, and returns whether the task continues."""
-        task.is_open, task.steps = False, task.steps or self._translate(task.jobs)
+        task.steps = task.steps or self._translate(task.jobs)
         begun = time.monotonic()
         try:
             if all(job.result.cancelled() for job in task.jobs):
@@ -198,7 +191,8 @@ class Scheduler:
             next(task.steps)
         except StopIteration as end:
             if task.jobs[0].call is None:
-                self.on_done(task.jobs)
+                self.monitor.batches.observe(len(task.jobs))
+                self.monitor.tokens.inc(sum(job.tokens for job in task.jobs))
             task.finish(end.value)
             return False
         except BaseException as error:
@@ -206,16 +200,16 @@ class Scheduler:
             if len(task.jobs) == 1:
                 task.fail(error if is_expected else unforeseen(error))
             else:  # retry each job alone, before later jobs
-                self._tasks.extendleft(Task([job]) for job in reversed(task.jobs))
+                self._tasks.extendleft(Task([job], self._translate([job])) for job in reversed(task.jobs))
             return False
         finally:
             self.last_seconds = time.monotonic() - begun
             task.seconds += self.last_seconds
-        if task.seconds > self.max_seconds:
+        if task.seconds > self.options.max_seconds:
             task.steps.close()
-            seconds = f"{self.max_seconds:g} seconds"
+            seconds = f"{self.options.max_seconds:g} seconds"
             task.fail(HTTPException(504, f"The translation took more than {seconds} and was stopped: send less text."))
-        return task.seconds <= self.max_seconds
+        return task.seconds <= self.options.max_seconds
 
     def _translate(self, jobs: list[Job]) -> Steps:
         if (call := jobs[0].call) is not None:

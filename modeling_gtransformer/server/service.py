@@ -51,11 +51,10 @@ class Service:
         self.scheduler = Scheduler(
             pipeline,
             translator.options.get("max_tokens") or batch_tokens(pipeline.model, translator.options.get("num_beams")),
-            options.max_characters,
-            options.max_seconds,
-            self._count_batch,
+            options,
+            self.monitor,
         )
-        self.under_way = 0
+        self.monitor.waiting.set_function(lambda: self.under_way)
         self._terms_between = cache(translator.terms_between)
 
     def check(self, fields: dict[str, Any]) -> None:
@@ -125,22 +124,15 @@ class Service:
         # Unchecked keys would let a client pose as several.
         address = request.client.host if request.client else ""
         with self.clients.request(key if self.keys.required and key else address):
-            if self.under_way >= self.options.max_waiting:
+            if self.under_way > self.options.max_waiting:
                 seconds = max(1, math.ceil(self.scheduler.last_seconds))
                 raise HTTPException(503, "The server is busy: try again later.", headers={"Retry-After": str(seconds)})
-            self._count_waiting(1)
-            try:
-                return await asyncio.wrap_future(self.scheduler.submit(job))
-            finally:
-                self._count_waiting(-1)
+            return await asyncio.wrap_future(self.scheduler.submit(job))
 
-    def _count_waiting(self, change: int) -> None:
-        self.under_way += change
-        self.monitor.waiting.set(self.under_way)
-
-    def _count_batch(self, jobs: list[Job]) -> None:
-        self.monitor.batches.observe(len(jobs))
-        self.monitor.tokens.inc(sum(job.tokens for job in jobs))
+    @property
+    def under_way(self) -> int:
+        """Number of requests in the queue or in translation."""
+        return self.clients.under_way.total()
 
 
 def _texts_of(documents: Sequence[str | bytes | list[str]]) -> list[str]:

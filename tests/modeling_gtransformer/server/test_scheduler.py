@@ -9,6 +9,8 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from modeling_gtransformer import Translator
+from modeling_gtransformer.server.monitoring import Monitor
+from modeling_gtransformer.server.options import ServerOptions
 from modeling_gtransformer.server.scheduler import Job, Scheduler
 
 
@@ -21,9 +23,9 @@ def make(checkpoint):
     """Makes a scheduler that has not started, and closes it after the test."""
     schedulers = []
 
-    def make(max_characters=10_000, max_seconds=100.0, **options):
+    def make(max_seconds=100.0, **options):
         pipeline = Translator(checkpoint, **options).pipeline
-        schedulers.append(Scheduler(pipeline, 20, max_characters, max_seconds))
+        schedulers.append(Scheduler(pipeline, 20, ServerOptions(max_seconds=max_seconds), Monitor()))
         return schedulers[-1]
 
     yield make
@@ -78,13 +80,14 @@ def text_of(results):
 def test_waiting_jobs_share_batches(make, watch, checkpoint):
     """Those of equal options, up to the tokens of a batch. A stream has its own."""
     scheduler, streamed = make(), []
-    batches, done = watch(scheduler), []
-    scheduler.on_done = lambda jobs: done.append(len(jobs))
+    batches = watch(scheduler)
     texts = ["the cat", "it is", "the cat sleeps", "the old cat is it. the cat sleeps. the cat is old", "it is old"]
     options = [{}, {}, {}, {}, {"confidence": True}]
     jobs = [Job([text], own) for text, own in zip(texts, options, strict=True)]
     *results, scored, _ = run(scheduler, *jobs, Job(["the cat"], {"on_sentence": streamed.append}))
-    assert batches == [("the cat", 3), (texts[3], 1), ("it is old", 1), ("the cat", 1)] and done == [3, 1, 1, 1]
+    assert batches == [("the cat", 3), (texts[3], 1), ("it is old", 1), ("the cat", 1)]
+    assert scheduler.monitor.registry.get_sample_value("gtransformer_batch_requests_sum") == 6
+    assert scheduler.monitor.registry.get_sample_value("gtransformer_batch_requests_count") == 4
     translate = Translator(checkpoint)
     assert [text_of(result) for result in results] == [[translate(text)["translation_text"]] for text in texts[:4]]
     assert scored[0]["sentences"][0]["confidence"] < 0 and len(streamed) == 1
