@@ -4,7 +4,7 @@ import logging
 import traceback
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
@@ -60,9 +60,3 @@ class AnsweredErrors:
 def error_response(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-
-def add_error_handlers(app: FastAPI) -> None:
-    """Adds JSON error responses for the application and its router."""
-    app.add_exception_handler(HTTPException, error_response)
-    app.add_middleware(AnsweredErrors)

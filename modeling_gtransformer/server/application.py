@@ -7,10 +7,11 @@ from importlib.util import find_spec
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.exceptions import HTTPException
 
 from ..hub import __version__
 from ..runtime.translator import Translator
-from .api_error import add_error_handlers
+from .api_error import AnsweredErrors, error_response
 from .monitoring import Monitoring
 from .options import ServerOptions
 from .request_limits import BoundedRequests
@@ -41,7 +42,8 @@ def make_application(translator: Translator, options: ServerOptions) -> FastAPI:
     )
     app.state.service = service
     app.include_router(make_router(service))
-    add_error_handlers(app)
+    app.add_exception_handler(HTTPException, error_response)
+    app.add_middleware(AnsweredErrors)
     # The last middleware is outermost, so that CORS headers are also added to errors of earlier middleware.
     app.add_middleware(BoundedRequests, options=options)
     if options.allow_origins:

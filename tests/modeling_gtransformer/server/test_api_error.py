@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException
 
-from modeling_gtransformer.server.api_error import AnsweredErrors, add_error_handlers, as_http_error
+from modeling_gtransformer.server.api_error import AnsweredErrors, as_http_error
 
 
 def test_errors_that_are_said():
@@ -17,7 +17,7 @@ def test_errors_that_are_said():
 
 def test_what_was_not_foreseen_is_logged_without_its_message(caplog):
     app = FastAPI()
-    add_error_handlers(app)
+    app.add_middleware(AnsweredErrors)
 
     @app.get("/")
     def fail():
