@@ -3,7 +3,6 @@
 import math
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from ..runtime.usage_error import UsageError
@@ -35,29 +34,24 @@ def serve(options: ServerOptions) -> None:
     server.run()
 
 
-def load_with_one_thread(load: Callable[[], Any]) -> Any:
-    """Loads a model in a thread that does not translate. OpenMP would keep this thread's helpers beside those of the
-    translating thread, and when they outnumber the cores, translation is slower."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return load()
-    finally:
-        torch.set_num_threads(threads)
-
-
 def make_server(options: ServerOptions) -> Any:
     """Makes the server of [`serve`], and loads its model."""
     try:
         import python_multipart  # noqa: F401 (parses forms)
+        import torch
         import uvicorn
 
         from .application import make_application
     except ModuleNotFoundError as error:
         raise UsageError(f"A server needs {error.name}: pip install 'gtransformer-hf[files,serve]'") from error
-    app = load_with_one_thread(lambda: make_application(options.translator(), options))
+    # This thread does not translate. OpenMP would keep its helpers beside those of the translating thread, and when
+    # they outnumber the cores, translation is slower.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        app = make_application(options.translator(), options)
+    finally:
+        torch.set_num_threads(threads)
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:
