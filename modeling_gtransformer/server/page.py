@@ -9,14 +9,16 @@ from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI, HTTPException, Request, Response
+from gradio.processing_utils import save_bytes_to_cache
 from gradio.routes import App
+from gradio.utils import get_upload_folder
 from huggingface_hub import ModelCard
 from starlette.routing import Match, Mount
 
 from ..files import EXTENSIONS
 from ..pipeline_gtransformer import NamedDocument
 from .api_error import error_response
-from .page_events import PAIRS, Readers, Translation, attention_of, download_button, errors_on_page, read
+from .page_events import PAIRS, Readers, Translation, attention_of, errors_on_page, read
 from .pairs_view import pair_html, pairs_html
 from .protocol import PairFields
 from .request_languages import name_of
@@ -153,7 +155,10 @@ class Page:
     def _shown(self, translation: Translation) -> dict[Any, Any]:
         for warning in translation.warnings:
             gr.Warning(escape(warning), duration=None)
-        buttons = [download_button(label, *named) for label, named in translation.downloads().items()]
+        buttons = [
+            gr.DownloadButton(label, save_bytes_to_cache(content, name, get_upload_folder()))
+            for label, (name, content) in translation.downloads().items()
+        ]
         numbers = [(f"{n}. {pair['source_text']}", n - 1) for n, pair in enumerate(translation.pairs, 1)]
         return {
             self.translation: replace(translation, document=""),  # it would stay in memory for an hour

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.processing_utils import save_bytes_to_cache
-from gradio.utils import get_upload_folder
 
 from ..files import ALIGNED_FORMATS
 from ..pipeline_gtransformer import DocumentTranslationPipeline
@@ -128,8 +126,3 @@ def attention_of(pipeline: DocumentTranslationPipeline, translation: Translation
     attention = attended_sentences(pipeline.model, pipeline.processor, pairs, inside)
     sources = [pair["source_text"] for pair in pairs]
     return attention_html(attention, sources, translation.languages.source, segment.start + 1, inside)
-
-
-def download_button(label: str, name: str, content: bytes) -> gr.DownloadButton:
-    """Makes a download button, and stores its file where Gradio may serve it."""
-    return gr.DownloadButton(label, save_bytes_to_cache(content, name, get_upload_folder()))
