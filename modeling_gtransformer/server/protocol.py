@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.datastructures import MutableHeaders, UploadFile
 from starlette.exceptions import HTTPException
 
@@ -34,7 +34,6 @@ class Upload(NamedTuple):
 class Fields(BaseModel):
     """Fields of every request."""
 
-    model_config = ConfigDict(extra="ignore")
     api_key: str | None = Field(default=None, description="API key, if the server requires one.")
 
 
@@ -140,8 +139,7 @@ async def read_fields(request: Request, kind: type[Kind], check: Callable[[dict[
         return kind.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"][:1])
-        raise HTTPException(400, f"{name}: {first['msg']}" if name else first["msg"]) from error
+        raise HTTPException(400, f"{first['loc'][0]}: {first['msg']}") from error
 
 
 async def _read_form(request: Request) -> dict[str, Any]:
