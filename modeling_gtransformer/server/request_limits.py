@@ -113,28 +113,24 @@ class BoundedRequests:
             return
         request = Request(scope, receive)
         address, _ = scope.get("client") or ("", 0)
-        refused = None
+
+        async def send_in_time(message: MutableMapping[str, Any]) -> None:
+            """Fails if the client does not read a part of the response in time."""
+            await asyncio.wait_for(send(message), self.options.read_seconds)
+
         self.open += 1
         try:
             with self.clients.request(address):
                 body = await self._read(request)
-            await self._answer(scope, receive, self._bounded(send), body)
+            await self._answer(scope, receive, send_in_time, body)
+            return
+        except ClientDisconnect:
+            return
         except HTTPException as error:
             refused = error
-        except ClientDisconnect:
-            pass
         finally:
             self.open -= 1
-        if refused is not None:
-            await self._refuse(request, self._bounded(send), refused)
-
-    def _bounded(self, send: Any) -> Any:
-        """Returns a function that sends a part of a response, and fails if the client does not read it in time."""
-
-        async def send_in_time(message: MutableMapping[str, Any]) -> None:
-            await asyncio.wait_for(send(message), self.options.read_seconds)
-
-        return send_in_time
+        await self._refuse(request, send_in_time, refused)
 
     async def _read(self, request: Request) -> bytes:
         """Reads a body. Raises `HTTPException` for a large, slow or surplus request, and `ClientDisconnect`."""
