@@ -81,8 +81,11 @@ class Service:
             HTTPException: a limit is exceeded, or the documents are not translatable.
             UsageError: the glossary is ambiguous in these languages.
         """
-        self._check_characters(documents, format)
-        pair = self.languages.pair(fields.source, fields.target, _texts_of(documents))
+        texts = _texts_of(documents)
+        # Splitting a long text would block the model. The exact limit applies after splitting, without markup.
+        max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
+        check_number(sum(map(len, texts)), max_characters, "characters")
+        pair = self.languages.pair(fields.source, fields.target, texts)
         options |= {"src_lang": pair.src_lang, "tgt_lang": pair.tgt_lang}
         options["glossary"] = self._terms_between(pair.src_lang, pair.tgt_lang)
         return pair, await self.run(request, Job([*documents], options, format), fields.api_key)
@@ -104,12 +107,6 @@ class Service:
         task = asyncio.create_task(self.translate(request, fields, [document], format, **options))
         task.add_done_callback(lambda _: sentences.put_nowait(None))
         return sentences, task
-
-    def _check_characters(self, documents: Sequence[str | bytes | list[str]], format: str) -> None:
-        """Rejects long texts before splitting, which would block the model. The exact limit applies after
-        splitting, without markup."""
-        max_characters = self.options.max_characters * (1 if format == "text" else MARKUP)
-        check_number(sum(map(len, _texts_of(documents))), max_characters, "characters")
 
     async def run(self, request: AnyRequest, job: Job, key: str | None = None) -> Any:
         """
