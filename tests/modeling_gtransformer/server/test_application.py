@@ -168,11 +168,6 @@ def test_nothing_of_a_request_is_logged(serve, checkpoint, caplog, capfd):
     assert "secret" not in caplog.text and "secret" not in "".join(capfd.readouterr())
 
 
-def test_a_translation_that_takes_too_long(serve, checkpoint):
-    answer = serve(checkpoint, max_seconds=0).post("/translate", json=FIELDS)
-    assert answer.status_code == 504 and "send less text" in answer.json()["error"]
-
-
 def test_nothing_goes_on_after_a_shutdown(checkpoint):
     async def run():
         app = make_application(Translator(checkpoint), ServerOptions(page=False))

@@ -1,21 +1,8 @@
-"""Files of requests, and translated files that wait to be downloaded."""
+"""Translated files that wait to be downloaded."""
 
 import asyncio
 
-import pytest
-from starlette.exceptions import HTTPException
-
-from modeling_gtransformer.server.document_files import TranslatedFiles, content_of
-
-
-def test_contents_of_files():
-    assert content_of("a.TXT", "straße".encode()) == ("straße", "text")
-    assert content_of("a.docx", b"PK") == (b"PK", "docx")
-    with pytest.raises(ValueError, match="not UTF-8"):
-        content_of("a.html", b"\xff")
-    for name in ("a", "", "a.pdf", ".txt"):
-        with pytest.raises(HTTPException, match=r"Supported extensions: \.txt"):
-            content_of(name, b"")
+from modeling_gtransformer.server.document_files import TranslatedFiles
 
 
 def test_files_are_found_by_tokens_that_nobody_can_guess():

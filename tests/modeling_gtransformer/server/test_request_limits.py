@@ -199,10 +199,6 @@ def test_every_key_is_compared_in_constant_time(keys_file, monkeypatch):
     assert len(compared) == 2 and all(len(one) == len(other) == 32 for one, other in compared)
 
 
-def test_without_a_file_nobody_needs_a_key():
-    ApiKeys(None).check(None)
-
-
 def test_a_file_without_keys(tmp_path):
     (tmp_path / "keys.txt").write_text("# none\n")
     with pytest.raises(UsageError, match="has no API keys: write one on each line"):

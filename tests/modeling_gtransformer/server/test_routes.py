@@ -6,9 +6,11 @@ import shutil
 
 import pytest
 from packages import unpacked, word_document
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from transformers import pipeline
 
+from modeling_gtransformer.server.protocol import TranslateFields
 from modeling_gtransformer.server.routes import server_sent_events
 
 
@@ -29,17 +31,25 @@ def expected(checkpoint):
 
 def test_a_text_in_the_forms_in_which_clients_send_it(client, expected):
     """Subtitle Edit sends JSON, Weblate also an empty key, and deep-translator all fields in the query string."""
-    fields = {"q": TEXT, "source": "en", "target": "de", "format": "text"}
+    text = f"{TEXT}\n12 € 😀"
+    fields = {"q": text, "source": "en", "target": "de", "format": "text", "unknown": "x"}
+    encoded = json.dumps(fields).encode()
+    head, tail = 'Content-Disposition: form-data; name="', "\r\n"
+    parts = "".join(f'--x{tail}{head}{name}"{tail * 2}{value}{tail}' for name, value in fields.items())
     for sent in (
         {"json": {**fields, "api_key": ""}},
+        {"content": encoded},
+        {"content": encoded, "headers": {"content-type": "text/plain"}},
+        {"content": encoded, "headers": {"content-type": "application/json; charset=utf-8"}},
         {"data": fields},
         # curl -d encodes nothing.
         {"content": "&".join(map("=".join, fields.items())).encode(), "headers": URLENCODED},
         {"files": {name: (None, value) for name, value in fields.items()}},
+        {"content": f"{parts}--x--{tail}".encode(), "headers": {"content-type": "Multipart/Form-Data; boundary=x"}},
         {"params": fields},
     ):
         answer = client.post("/translate", **sent)
-        assert answer.status_code == 200 and answer.json() == {"translatedText": expected(TEXT)}
+        assert answer.status_code == 200 and answer.json() == {"translatedText": expected(text)}
 
 
 def test_nothing_to_translate(client):
@@ -150,7 +160,7 @@ def test_an_error_in_the_middle_of_a_stream():
 
 FILES = {
     "a.html": "<p>the <b>cat</b></p>\n",
-    "Straße.srt": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
+    "Straße.SRT": "1\n00:00:01,000 --> 00:00:02,000\nthe cat\n",
     "a.docx": word_document("<w:p><w:r><w:t>the cat</w:t></w:r></w:p>"),
 }
 
@@ -169,7 +179,7 @@ def test_files(client, expected, name):
     if ending == "docx":
         assert f">{expected('the cat')}<" in unpacked(result.content)["word/document.xml"]
     else:
-        formats = {"html": "html", "srt": "subtitles"}
+        formats = {"html": "html", "SRT": "subtitles"}
         assert result.content.decode() == expected(FILES[name], format=formats[ending])
     assert client.get(url.replace("/download_file/", "/download_file/x")).status_code == 404
 
@@ -211,6 +221,12 @@ def test_health_and_metrics(client):
 REFUSED = {
     "no JSON": ({"content": b"{"}, 400, "neither a form nor JSON"),
     "a list": ({"json": ["the cat"]}, 400, "must be a JSON object"),
+    "no form": ({"content": b"--y", "headers": {"content-type": "multipart/form-data; boundary=x"}}, 400, ""),
+    "no boundary": ({"content": b"", "headers": {"content-type": "multipart/form-data"}}, 400, ""),
+    "many fields": ({"content": b"q=a&" * 3000, "headers": URLENCODED}, 400, "The form is invalid"),
+    "nothing": ({"content": b""}, 400, "neither a form nor JSON"),
+    "a long number": ({"content": b"1" * 5000}, 400, "neither a form nor JSON"),
+    "half a character": ({"content": b'{"q": ["a", "\\ud800"]}'}, 400, "unpaired surrogate"),
     "deep": ({"content": b"[" * 100_000}, 400, "nested too deeply"),
     "no text": ({"json": {"source": "en", "target": "de"}}, 400, "q: Field required"),
     "a number": ({"json": {"q": 5, "source": "en", "target": "de"}}, 400, "q: "),
@@ -218,7 +234,9 @@ REFUSED = {
     "target": ({"json": {"q": "a", "source": "en", "target": "en"}}, 400, "Supported languages: de"),
     "format": ({"json": {"q": "a", "source": "en", "target": "de", "format": "docx"}}, 400, "format: "),
     "ending": ({"files": {"file": ("a.exe", b"x")}}, 400, "Unsupported format. Supported extensions: .txt"),
-    "not UTF-8": ({"files": {"file": ("a.txt", b"\xff")}}, 400, "not UTF-8"),
+    "no ending": ({"files": {"file": (".txt", b"x")}}, 400, "Supported extensions: .txt"),
+    "not UTF-8": ({"content": b"\xff"}, 400, "neither a form nor JSON"),
+    "a file that is not UTF-8": ({"files": {"file": ("a.txt", b"\xff")}}, 400, "not UTF-8"),
     "no archive": ({"files": {"file": ("a.docx", b"x")}}, 400, "The document cannot be translated"),
     "no file": ({"data": {"file": "x"}}, 400, "file: "),
 }
@@ -231,6 +249,12 @@ def test_what_is_refused(client, case):
     answer = client.post("/translate_file" if is_file else "/translate", **sent)
     assert answer.status_code == status, answer.text
     assert [*answer.json()] == ["error"] and words in answer.json()["error"]
+
+
+def test_only_the_first_problem_of_a_list_is_looked_for():
+    with pytest.raises(ValidationError) as error:
+        TranslateFields.model_validate({"q": [1] * 1000})
+    assert error.value.error_count() == 2  # it is no text, and no list of texts
 
 
 def test_the_description_has_every_route(client):
