@@ -190,9 +190,6 @@ class Scheduler:
                 return False
             next(task.steps)
         except StopIteration as end:
-            if task.jobs[0].call is None:
-                self.monitor.batches.observe(len(task.jobs))
-                self.monitor.tokens.inc(sum(job.tokens for job in task.jobs))
             task.finish(end.value)
             return False
         except BaseException as error:
@@ -216,4 +213,6 @@ class Scheduler:
             return [call()]
         prepared = [document for job in jobs for document in job.prepared]
         results = iter((yield from self.pipeline.translate_in_steps(prepared, **jobs[0].options)))
+        self.monitor.batches.observe(len(jobs))
+        self.monitor.tokens.inc(sum(job.tokens for job in jobs))
         return [[next(results) for _ in job.documents] for job in jobs]

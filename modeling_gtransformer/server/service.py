@@ -108,19 +108,16 @@ class Service:
         task.add_done_callback(lambda _: sentences.put_nowait(None))
         return sentences, task
 
-    async def run(self, request: AnyRequest, job: Job, key: str | None = None) -> Any:
+    async def run(self, request: AnyRequest, job: Job, api_key: str | None = None) -> Any:
         """
         Returns the result of a job. Cancelling the caller cancels the job.
-
-        Args:
-            key: the API key of the request.
 
         Raises:
             HTTPException: too many jobs wait, of this client or in total, or the job failed.
         """
         # Unchecked keys would let a client pose as several.
         address = request.client.host if request.client else ""
-        with self.clients.request(key if self.keys.required and key else address):
+        with self.clients.request(api_key if self.keys.required and api_key else address):
             if self.under_way > self.options.max_waiting:
                 seconds = max(1, math.ceil(self.scheduler.last_seconds))
                 raise HTTPException(503, "The server is busy: try again later.", headers={"Retry-After": str(seconds)})

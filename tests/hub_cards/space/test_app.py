@@ -1,6 +1,5 @@
 """The Space: the server with the limits of its app, and what it installs."""
 
-import importlib.util
 from configparser import ConfigParser
 
 import pytest
@@ -8,19 +7,13 @@ import yaml
 from packaging.requirements import Requirement
 from repository import ROOT
 
+from hub_cards.space import app
+
 
 SPACE = ROOT / "hub_cards" / "space"
 
 
-@pytest.fixture
-def app():
-    spec = importlib.util.spec_from_file_location("space_app", SPACE / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_model_of_a_space(app, tmp_path, monkeypatch, capsys):
+def test_the_model_of_a_space(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("GTRANSFORMER_MODEL", raising=False)
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
     with pytest.raises(SystemExit, match="No model: set the variable GTRANSFORMER_MODEL"):

@@ -1,20 +1,18 @@
 """The page in a browser: by keyboard, dark, narrow, with errors in words, and closed while it translates."""
 
-import importlib.util
 import shutil
 import threading
 import time
 
 import pytest
-from repository import ROOT
 
 
 pytest.importorskip("gradio")
 pytest.importorskip("selenium", reason="the driver package selenium is not installed")
 
-spec = importlib.util.spec_from_file_location("screenshot", ROOT / "hub_cards" / "space" / "screenshot.py")
-screenshot = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(screenshot)
+from hub_cards.space import screenshot
+
+
 for programs in (screenshot.BROWSERS, ("chromedriver",)):
     if not any(map(shutil.which, programs)):
         pytest.skip("needs a browser: apt-get install chromium chromium-driver", allow_module_level=True)
