@@ -152,7 +152,7 @@ def test_inline_markup_of_two_documents(make, checkpoint):
     assert scheduler.pipeline.model.config._attn_implementation == implementation
 
 
-def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
+def test_a_call_has_a_turn_of_its_own_and_overtakes_no_job(make, watch):
     """Such as many views of attention beside a document."""
     scheduler, error = make(), HTTPException(400, "no luck")
     batches = watch(scheduler)
@@ -160,18 +160,21 @@ def test_a_call_has_a_turn_and_overtakes_no_job(make, watch):
     def fail():
         raise error
 
-    results = run(scheduler, Job(["the cat"]), Job(call=lambda: len(batches)), Job(call=fail), Job(["it is"]))
-    assert results[1:3] == [1, error]
+    document = Job(["the cat"], {"confidence": True})
+    results = run(scheduler, document, Job(call=lambda: len(batches)), Job(call=fail), Job(["it is"]))
+    assert results[1:3] == [1, error] and text_of(results[3])
 
 
 def test_jobs_of_a_batch_that_fails_are_tried_alone(make, monkeypatch):
-    """Before those that came after them, and with their warnings once."""
-    scheduler = make()
+    """Before those that came after them, which do not join them."""
+    scheduler, late = make(), Job(["it is old"])
     translate_in_steps, batches = scheduler.pipeline.translate_in_steps, []
 
     def fail(documents, **options):
         texts = [document.sentences[0].text for document in documents]
         batches.append(texts)
+        if len(texts) == 2:
+            scheduler.submit(late)
         if "it is" in texts:
             raise RuntimeError("no luck")
         return (yield from translate_in_steps(documents, **options))
@@ -180,7 +183,8 @@ def test_jobs_of_a_batch_that_fails_are_tried_alone(make, monkeypatch):
     jobs = [Job(["the cat"]), Job(["it is"]), Job(["the old cat"], {"confidence": True}), Job(["<a"], {}, "docx")]
     good, bad, other, broken = run(scheduler, *jobs)
     assert text_of(good) and text_of(other) and bad.status_code == 500 and broken.status_code == 400
-    assert batches == [["the cat", "it is"], ["the cat"], ["it is"], ["the old cat"]]
+    assert text_of(late.result.result(60))
+    assert batches == [["the cat", "it is"], ["the cat"], ["it is"], ["the old cat"], ["it is old"]]
 
 
 def test_unexpected_errors_are_not_the_fault_of_the_client(make, monkeypatch, caplog):
