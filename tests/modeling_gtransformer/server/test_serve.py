@@ -156,12 +156,6 @@ def test_a_server_keeps_kernels_for_few_shapes_unless_told_otherwise(tmp_path, m
     assert "has no config.json" in capsys.readouterr().err
 
 
-def test_defaults_and_help(capsys):
-    assert ServerOptions().splitter == "sentencex" and ServerOptions().host == "127.0.0.1"
-    assert main(["serve", "--help"]) == 0
-    assert {"--max_per_client", "--allow_origins", "SIGTERM"} <= {*capsys.readouterr().out.split()}
-
-
 def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate(monkeypatch):
     threads, load, used = torch.get_num_threads(), translator.load_checkpoint, []
     monkeypatch.setattr(
