@@ -3,18 +3,17 @@ Word documents (DOCX): the paragraphs of text, tables, headers, footers, notes, 
 runs of one format.
 
 Line breaks and tabs end a sentence. Computed fields such as page numbers do not change. A text box stored in two
-versions is translated once. Translations omit ruby readings.
+versions is translated once. Translations omit ruby readings. In a bilingual document, a marked copy for the
+translation follows every paragraph.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-from .docx_bilingual import with_copies
 from .languages import language_tag
-from .office import OfficeMarkup, read_office
+from .office import OfficeMarkup, OfficeTree, read_office
 from .text_package import TextPackage
-from .xml_tokens import XmlToken
+from .xml_tokens import XmlToken, tag_name
 from .zip_package import ZipPackage
 
 
@@ -23,19 +22,41 @@ MAIN_PART = re.compile(r"word/document\d*\.xml")
 PARTS = re.compile(rf"{MAIN_PART.pattern}|word/(?:header|footer|footnotes|endnotes|comments)\d*\.xml")
 # Fields with translatable results. Other fields, such as PAGE and DATE, are computed.
 TEXT_FIELDS = frozenset({"HYPERLINK", "INDEX", "REF", "TOC"})
+# Elements dropped from copies: targets of references, pictures, list numbers, page breaks.
+NOT_COPIED = frozenset({
+    "w:bookmarkStart", "w:bookmarkEnd", "w:commentRangeStart", "w:commentRangeEnd", "w:commentReference",
+    "w:footnoteReference", "w:endnoteReference", "w:drawing", "w:pict", "w:object", "w:numPr", "w:pBdr",
+    "w:pageBreakBefore", "w:lastRenderedPageBreak", "mc:AlternateContent",
+})  # fmt: skip
+FIELDS = frozenset({"w:fldChar", "w:instrText"})
+# Properties that the schema orders before and after all others.
+ORDER = (
+    "w:pStyle", "w:keepNext", "w:keepLines", "w:framePr", "w:widowControl", "w:numPr", "w:suppressLineNumbers",
+    "w:pBdr", "others", "w:lang", "w:eastAsianLayout", "w:specVanish", "w:oMath", "w:rPrChange",
+)  # fmt: skip
+PLACES = {name: place for place, name in enumerate(ORDER)}
+# Properties that a copy gets. `w:` is replaced by the prefix of the document.
+ADDED = {
+    "w:p": {
+        "w:numPr": '<w:numPr><w:numId w:val="0"/></w:numPr>',
+        "w:pBdr": '<w:pBdr><w:left w:val="single" w:sz="12" w:space="6" w:color="808080"/></w:pBdr>',
+    },
+    "w:r": {"w:lang": '<w:lang w:val="{}"/>'},
+}
+# Attributes that identify a paragraph, which must be unique.
+IDENTIFIER = re.compile(r"""\s[^\s=<>"']*\b(?:paraId|textId)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
-def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Collection[int]:
-    """Returns the numbers of the text elements that are results of computed fields."""
-    found: set[int] = set()
+def _with_computed_texts(tokens: Sequence[XmlToken]) -> list[XmlToken]:
+    """Renames text elements that are results of computed fields to `w:computed`, which is protected."""
+    tree, result = OfficeTree(tokens, MARKUP), [*tokens]
     # For every open field, its instruction and whether its result has begun.
     fields: list[tuple[list[str], bool]] = []
     computed = simple_end = 0
-    for number, token in enumerate(tokens):
-        name = MARKUP.name_of(token) if token.kind == "start" else ""
+    for number, (token, name) in enumerate(zip(tokens, tree.names, strict=True)):
         kind = token.get("fldCharType", token.name[0]) if name == "w:fldChar" else ""
         if name == "w:fldSimple" and _is_computed(token.get("instr", token.name[0])):
-            simple_end = max(simple_end, ends[number])
+            simple_end = max(simple_end, tree.ends[number])
         elif kind == "begin":
             fields.append(([], False))
         elif kind == "separate" and fields and not fields[-1][1]:
@@ -45,10 +66,10 @@ def _computed_texts(tokens: Sequence[XmlToken], ends: Mapping[int, int]) -> Coll
             instruction, has_result = fields.pop()
             computed -= has_result and _is_computed("".join(instruction))
         elif name == "w:instrText" and fields and not fields[-1][1]:
-            fields[-1][0].extend(inner.words for inner in tokens[number : ends[number]])
+            fields[-1][0].append(tree.words(number))
         elif name == "w:t" and (computed or number < simple_end):
-            found.add(number)
-    return found
+            result[number] = token._replace(name=(token.name[0], "computed"))
+    return result
 
 
 def _is_computed(instruction: str) -> bool:
@@ -69,17 +90,21 @@ MARKUP = OfficeMarkup(
     properties={"w:rPr"},
     links={"w:hyperlink"},
     breaks={"w:br", "w:cr", "w:tab", "w:ptab"},
-    protected={"w:noBreakHyphen": "-", "m:oMath": None},
+    protected={"w:noBreakHyphen": "-", "m:oMath": None, "w:computed": None},
     skipped={"w:del", "w:moveFrom", "w:pPr"},
     readings={"w:rt"},
     preserves_space=True,
-    computed_texts=_computed_texts,
 )
 
 
 def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = False) -> TextPackage:
     """Reads a DOCX file. Copies of paragraphs in a bilingual document declare the target language."""
-    transform = partial(with_copies, name_of=MARKUP.name_of, language=language_tag(tgt_lang)) if bilingual else None
+
+    def transform(tokens: list[XmlToken]) -> list[XmlToken]:
+        if bilingual:
+            tokens = _with_copies(tokens, language_tag(tgt_lang))
+        return _with_computed_texts(tokens)
+
     return read_office(content, "not a Word document (.docx)", _parts, MARKUP, transform)
 
 
@@ -88,3 +113,87 @@ def _parts(package: ZipPackage) -> list[str]:
     if not any(map(MAIN_PART.fullmatch, names)):
         raise ValueError("it has no word/document.xml")
     return names
+
+
+def _with_copies(tokens: Sequence[XmlToken], language: str | None) -> list[XmlToken]:
+    """
+    Returns the tokens of a part with a copy after every paragraph that has words. A line marks the copy on its left.
+    Only copies are translated: text tokens of originals lose their names.
+    """
+    copier = _Copier(tokens, language)
+    result: list[XmlToken] = []
+    copies: dict[int, list[XmlToken]] = {}
+    position = fallback_end = 0
+    while position < len(tokens):
+        token, name = tokens[position], copier.names[position]
+        if name == "mc:Fallback":
+            fallback_end = max(fallback_end, copier.ends[position])
+        elif name == "w:p" and position >= fallback_end:
+            copy = copier.paragraph(position)
+            if _has_words(copy):
+                copies[copier.ends[position]] = copy
+        elif name == "w:sectPr" and copies:
+            position = copier.ends[position] + 1  # the section ends after the copy
+            continue
+        result.append(token._replace(name=("", "")) if name == "w:t" else token)
+        result += copies.pop(position, [])
+        position += 1
+    return result
+
+
+def _has_words(copy: Sequence[XmlToken]) -> bool:
+    tree = OfficeTree(copy, MARKUP)
+    words = (tree.words(number) for number, name in enumerate(tree.names) if name in ("w:t", "m:t"))
+    return any(map(str.isalpha, "".join(words)))
+
+
+class _Copier(OfficeTree):
+    def __init__(self, tokens: Sequence[XmlToken], language: str | None):
+        super().__init__(tokens, MARKUP)
+        self.language = language
+
+    def paragraph(self, start: int) -> list[XmlToken]:
+        """Returns the tokens of a marked copy."""
+        stop = self.ends[start]
+        kinds = [token.get("fldCharType", self.tokens[start].name[0]) for token in self.tokens[start:stop]]
+        # A field may span several paragraphs.
+        omitted = NOT_COPIED if kinds.count("begin") == kinds.count("end") else NOT_COPIED | FIELDS
+        copy: list[XmlToken] = []
+        position = start
+        while position <= stop:
+            token, name = self.tokens[position], self.names[position]
+            if name in omitted:
+                position = self.ends[position]
+            elif name == "w:p" or (name == "w:r" and self.language):
+                properties, position = self._properties(position)
+                copy += [token._replace(raw=IDENTIFIER.sub("", token.raw)), *properties]
+            elif name == "w:br":
+                copy.append(token._replace(raw=f"<{tag_name(token.raw)}/>"))  # a line break instead of a page break
+            else:
+                copy.append(token)
+            position += 1
+        return copy
+
+    def _properties(self, owner: int) -> tuple[list[XmlToken], int]:
+        """
+        Returns the properties of a copied paragraph or run, and the number of the last token of the original ones, or
+        of the start tag.
+        """
+        first = next(self.children(owner), None)
+        if first is None:
+            return [], owner
+        tag, name = self.tokens[owner], self.names[owner]
+        prefix = tag_name(tag.raw)[:-1]
+        added = {key: raw.replace("w:", prefix).format(self.language) for key, raw in ADDED[name].items()}
+        properties = [(key, [XmlToken("other", raw)]) for key, raw in added.items()]
+        start, last = f"<{prefix}{tag.name[1]}Pr>", owner
+        if self.names[first] == f"{name}Pr":
+            # The start tag may declare namespaces.
+            start, last = self.tokens[first].raw.removesuffix(">").removesuffix("/") + ">", self.ends[first]
+            for child in self.children(first):
+                if self.names[child] not in {*added, *NOT_COPIED}:
+                    properties.append((self.names[child], [*self.tokens[child : self.ends[child] + 1]]))
+        properties.sort(key=lambda item: PLACES.get(item[0], PLACES["others"]))
+        end = f"</{tag_name(start)}>"
+        inside = (token for _, tokens in properties for token in tokens)
+        return [XmlToken("other", start), *inside, XmlToken("other", end)], last

@@ -14,6 +14,7 @@ from .zip_package import ZipPackage
 # Properties of a run that do not affect its appearance.
 NO_FORMAT = frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"})
 Names = Collection[str]
+Transform = Callable[[list[XmlToken]], list[XmlToken]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,6 @@ class OfficeMarkup:
         skipped: elements without translatable text.
         readings: elements with ruby readings.
         preserves_space: whether white space needs the attribute `xml:space`.
-        computed_texts: returns the numbers of text elements that are results of computed fields.
     """
 
     namespaces: Mapping[str, str]
@@ -50,7 +50,6 @@ class OfficeMarkup:
     skipped: Names = ()
     readings: Names = ()
     preserves_space: bool = False
-    computed_texts: Callable[[Sequence[XmlToken], Mapping[int, int]], Collection[int]] | None = None
 
     def name_of(self, token: XmlToken) -> str:
         """Returns a name such as `w:p`; an empty string for tokens that are not tags of the format."""
@@ -58,12 +57,20 @@ class OfficeMarkup:
         return f"{prefix}:{token.name[1]}" if prefix else ""
 
 
+class OfficeTree(XmlTree):
+    """Tokens as a tree. `names` has a name such as `w:p` for each start tag of the format, otherwise empty strings."""
+
+    def __init__(self, tokens: Sequence[XmlToken], markup: OfficeMarkup):
+        super().__init__(tokens)
+        self.names = [markup.name_of(token) if token.kind == "start" else "" for token in tokens]
+
+
 def read_office(
     content: bytes,
     problem: str,
     parts_of: Callable[[ZipPackage], Sequence[str]],
     markup: OfficeMarkup,
-    transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None,
+    transform: Transform | None = None,
 ) -> TextPackage:
     """
     Reads an office document as one document.
@@ -71,7 +78,7 @@ def read_office(
     Args:
         problem: prefix of error messages, such as "not a Word document".
         parts_of: returns the names of the parts with paragraphs.
-        transform: changes the tokens of a part before reading, to add paragraphs.
+        transform: changes the tokens of a part before reading, for example to add paragraphs.
 
     Raises:
         ValueError: the file is broken, encrypted, or too large when unpacked.
@@ -82,18 +89,15 @@ def read_office(
         return TextPackage(package, dict.fromkeys(parts_of(package), read), is_one_document=True)
 
 
-def read_part(
-    text: str, markup: OfficeMarkup, transform: Callable[[list[XmlToken]], list[XmlToken]] | None = None
-) -> TextFile:
+def read_part(text: str, markup: OfficeMarkup, transform: Transform | None = None) -> TextFile:
     tokens = xml_tokens(text)
     return _PartReader(transform(tokens) if transform else tokens, markup, TextFile(xml_escape(text))).read()
 
 
-class _PartReader(XmlTree):
+class _PartReader(OfficeTree):
     def __init__(self, tokens: list[XmlToken], markup: OfficeMarkup, file: TextFile):
-        super().__init__(tokens)
+        super().__init__(tokens, markup)
         self.markup, self.file = markup, file
-        self.computed = markup.computed_texts(tokens, self.ends) if markup.computed_texts else ()
         self.originals = self._alternatives()
         self.parts: dict[int, int] = {}  # part numbers by text elements
         self.links: list[int] = []
@@ -104,12 +108,11 @@ class _PartReader(XmlTree):
         position = 0
         while position < len(self.tokens):
             token = self.tokens[position]
-            name = self.markup.name_of(token)
             if token.kind == "start":
-                position = self._start(position, name)
+                position = self._start(position)
                 continue
             if token.kind == "end":
-                self._end(token, name)
+                self._end(token)
             elif token.kind == "other" or self.inside[-1] not in self.markup.mixed:
                 is_reading = position < self.readings_end and token.kind != "other"
                 (self.file.add_reading if is_reading else self.file.add)(token.raw)
@@ -118,12 +121,12 @@ class _PartReader(XmlTree):
             position += 1
         return self.file
 
-    def _start(self, position: int, name: str) -> int:
+    def _start(self, position: int) -> int:
         """Reads a start tag or its whole element. Returns the number of the next token."""
         file, markup, stop = self.file, self.markup, self.ends[position] + 1
-        raw = self.tokens[position].raw
-        if name in markup.protected or position in self.computed:
-            words = markup.protected.get(name)
+        name, raw = self.names[position], self.tokens[position].raw
+        if name in markup.protected:
+            words = markup.protected[name]
             file.add_protected(self.raw(position, stop), self.words(position) if words is None else words, False)
             return stop
         if name in markup.skipped:
@@ -151,8 +154,8 @@ class _PartReader(XmlTree):
         self.inside.append(name)
         return position + 1
 
-    def _end(self, token: XmlToken, name: str) -> None:
-        self.inside.pop()
+    def _end(self, token: XmlToken) -> None:
+        name = self.inside.pop()
         if name in self.markup.paragraphs:
             self.file.close_paragraph()
         self.file.add(token.raw)
@@ -175,12 +178,11 @@ class _PartReader(XmlTree):
 
     def _alternatives(self) -> dict[int, int]:
         """Maps texts of alternatives for old programs to equal texts of the alternative for new ones."""
-        names = [self.markup.name_of(token) if token.kind == "start" else "" for token in self.tokens]
         originals: dict[int, int] = {}
-        for start in (number for number, name in enumerate(names) if name == "mc:AlternateContent"):
+        for start in (number for number, name in enumerate(self.names) if name == "mc:AlternateContent"):
             first: list[int] = []
             for child in self.children(start):
-                texts = [other for other in range(child, self.ends[child]) if names[other] in self.markup.texts]
+                texts = [other for other in range(child, self.ends[child]) if self.names[other] in self.markup.texts]
                 if first and [*map(self.words, texts)] == [*map(self.words, first)]:
                     originals |= zip(texts, first, strict=True)
                 first = first or texts
