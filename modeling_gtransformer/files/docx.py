@@ -109,7 +109,7 @@ def read_docx(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
 
 
 def _parts(package: ZipPackage) -> list[str]:
-    names = [name for name in package.names if PARTS.fullmatch(name)]
+    names = [*filter(PARTS.fullmatch, package.members)]
     if not any(map(MAIN_PART.fullmatch, names)):
         raise ValueError("it has no word/document.xml")
     return names

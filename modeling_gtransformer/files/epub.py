@@ -43,7 +43,7 @@ def read_epub(content: bytes, tgt_lang: str | None = None, bilingual: bool = Fal
 
 def _check_encryption(package: ZipPackage) -> None:
     """Raises `ValueError` if anything but fonts is encrypted."""
-    tags = start_tags(package, ENCRYPTION) if ENCRYPTION in package else []
+    tags = start_tags(package, ENCRYPTION) if ENCRYPTION in package.members else []
     methods = [token.get("Algorithm") for token in tags if token.name[1] == "EncryptionMethod"]
     encrypted = [token for token in tags if token.name[1] == "EncryptedData"]
     if len(methods) < len(encrypted) or not FONT_ALGORITHMS.issuperset(methods):
@@ -57,18 +57,16 @@ def _read_book(package: ZipPackage, tgt_lang: str | None, bilingual: bool) -> Te
         raise ValueError(f"{CONTAINER} names no package document")
     tags = start_tags(package, book)
     items = {token.get("id"): token for token in tags if token.name[1] == "item"}
-    spine = [items.get(token.get("idref")) for token in tags if token.name[1] == "itemref"]
-    if not spine or None in spine:
+    spine = [token.get("idref") for token in tags if token.name[1] == "itemref"]
+    if not spine or not items.keys() >= {*spine}:
         raise ValueError(f"{book!r} of the package: its spine names no pages, or some that are not in its manifest")
     navigation = [item for item in items.values() if "nav" in item.get("properties").split()]
-    pages = [item for item in (*spine, *navigation) if item and item.get("media-type") in PAGE_TYPES]
+    pages = [item for item in (*(items[name] for name in spine), *navigation) if item.get("media-type") in PAGE_TYPES]
     contents = [item for item in items.values() if item.get("media-type") == CONTENTS_TYPE]
-    page_names, contents_names = (
-        [*dict.fromkeys(member_name(item.get("href"), book) for item in kind)] for kind in (pages, contents)
-    )
     readers: dict[str, Callable[[str], TextFile]] = {book: _label_reader(BOOK, tgt_lang, bilingual)}
-    readers |= dict.fromkeys(page_names, partial(read_html, tgt_lang=tgt_lang, bilingual=bilingual))
-    readers |= dict.fromkeys(contents_names, _label_reader(CONTENTS, tgt_lang, bilingual))
+    read_page = partial(read_html, tgt_lang=tgt_lang, bilingual=bilingual)
+    for own, read in ((pages, read_page), (contents, _label_reader(CONTENTS, tgt_lang, bilingual))):
+        readers |= {member_name(item.get("href"), book): read for item in own}
     return TextPackage(package, readers)
 
 

@@ -37,7 +37,7 @@ def _parts(package: ZipPackage) -> list[str]:
     """Returns the parts with paragraphs; the styles of a text contain its headers and footers."""
     kind = read_text(package, "mimetype").strip()
     is_text = kind.startswith("application/vnd.oasis.opendocument.text")
-    return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package else [])]
+    return ["content.xml", *(["styles.xml"] if is_text and "styles.xml" in package.members else [])]
 
 
 read_odf = partial(

@@ -57,7 +57,7 @@ def _relations(package: ZipPackage, part: str) -> dict[str, tuple[str, str]]:
     name = "/_rels/".join(part.rpartition("/")[::2]) + ".rels"
     return {
         token.get("Id"): (token.get("Type"), member_name(token.get("Target"), part))
-        for token in (start_tags(package, name) if name in package else ())
+        for token in (start_tags(package, name) if name in package.members else ())
         if token.name[1] == "Relationship" and token.get("TargetMode") != "External"
     }
 

@@ -19,7 +19,7 @@ LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 class ZipPackage:
     """
-    The members of a ZIP file.
+    A ZIP file, with its `members` by name.
 
     Raises:
         ValueError: the file is not a ZIP file, or is inconsistent.
@@ -31,21 +31,15 @@ class ZipPackage:
             self._archive = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
             raise ValueError(f"it is not a ZIP package: {error}") from error
-        for member in self._archive.infolist():
+        members = self._archive.infolist()
+        for member in members:
             member.filename = _name(member)
-        self._members = {member.filename: member for member in self._archive.infolist()}
-        if len(self._members) < len(self._archive.infolist()):
+        self.members = {member.filename: member for member in members}
+        if len(self.members) < len(members):
             raise ValueError("several members of the package have the same name")
-        if sum(member.compress_size for member in self._members.values()) > len(content):
+        if sum(member.compress_size for member in members) > len(content):
             raise ValueError("members of the package overlap")
         self._unpacked = 0  # bytes that were read
-
-    @property
-    def names(self) -> list[str]:
-        return [*self._members]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._members
 
     def read(self, name: str) -> bytes:
         """
@@ -55,9 +49,9 @@ class ZipPackage:
             ValueError: the member is missing, encrypted, compressed by an unknown method, broken or of another size
                 than declared, or it exceeds the limit together with those that were read before.
         """
-        if name not in self:
+        if name not in self.members:
             raise ValueError(f"it has no {name!r}")
-        member = self._members[name]
+        member = self.members[name]
         if member.flag_bits & ENCRYPTED:
             raise ValueError(f"{name!r} of the package is encrypted: remove the password first")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -78,7 +72,7 @@ class ZipPackage:
         """Returns the package with new contents of some members. Other members are copied in compressed form."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
-            for member in self._members.values():
+            for member in self.members.values():
                 if member.filename in contents:
                     new = copy(member)
                     new.extra = b""

@@ -115,7 +115,7 @@ def test_names_in_utf_8_that_do_not_say_so():
     for name, stored in (("M\u00fcller.png", "M\u00fcller.png".encode()), ("\u00fc.png", b"\x81.png")):
         plain = packed({"x" * len(stored): b"picture", "page": b"words"})
         package = ZipPackage(plain.replace(b"x" * len(stored), stored))
-        assert package.names == [name, "page"] and package.read(name) == b"picture"
+        assert [*package.members] == [name, "page"] and package.read(name) == b"picture"
         again = ZipPackage(package.replaced({"page": b"more"}))
         assert (again.read(name), again.read("page")) == (b"picture", b"more")
 
