@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from .languages import language_tag
-from .office import OfficeMarkup, OfficeTree, read_office
+from .office import OPEN_XML, OfficeMarkup, OfficeTree, read_office
 from .text_package import TextPackage
 from .xml_tokens import XmlToken, tag_name
 from .zip_package import ZipPackage
@@ -78,11 +78,9 @@ def _is_computed(instruction: str) -> bool:
 
 MARKUP = OfficeMarkup(
     namespaces={
+        **OPEN_XML,
         "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
         "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",
-        "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
-        "http://purl.oclc.org/ooxml/officeDocument/math": "m",
-        "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
     },
     paragraphs={"w:p", "w:txbxContent"},
     texts={"w:t"},

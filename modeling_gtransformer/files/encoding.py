@@ -1,6 +1,7 @@
 """Character encodings of text files. A translation is written in the encoding of its source."""
 
 import codecs
+from contextlib import suppress
 
 
 # Byte order marks, and encodings that need one, with their concrete encodings. The mark is preserved as a character.
@@ -70,17 +71,14 @@ def encode(text: str, encoding: str = "utf-8") -> bytes:
 
 
 def _detected(content: bytes) -> str:
-    try:
+    with suppress(UnicodeDecodeError):
         content.decode("utf-8")
-    except UnicodeDecodeError:
-        try:
-            from charset_normalizer import from_bytes
-        except ImportError as error:
-            raise ImportError(
-                "Detecting an encoding needs charset-normalizer: pip install charset-normalizer"
-            ) from error
-        best = from_bytes(content).best()
-        if best is None:
-            raise ValueError("cannot detect its encoding: pass the encoding by name") from None
-        return codecs.lookup(best.encoding).name
-    return "utf-8"
+        return "utf-8"
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError as error:
+        raise ImportError("Detecting an encoding needs charset-normalizer: pip install charset-normalizer") from error
+    best = from_bytes(content).best()
+    if best is None:
+        raise ValueError("cannot detect its encoding: pass the encoding by name")
+    return codecs.lookup(best.encoding).name

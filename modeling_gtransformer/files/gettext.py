@@ -11,8 +11,8 @@ from .runs import Block, Run
 
 # A line with a quoted string, after a keyword or as the continuation of the previous string.
 LINE = re.compile(r'\s*(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,9}\])?)\s*)?"([^"\\]*(?:\\.[^"\\]*)*)"\s*\Z')
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-LETTERS = {character: f"\\{letter}" for letter, character in ESCAPES.items()} | {'"': '\\"', "\\": "\\\\"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
+ESCAPED = str.maketrans({character: f"\\{letter}" for letter, character in ESCAPES.items()})
 UTF_8 = "text/plain; charset=UTF-8"
 
 
@@ -23,12 +23,14 @@ class _Message:
 
     Attributes:
         strings: for every keyword, its text and the range of its lines.
-        flags: for every line of flags, its number and the flags.
+        flags: for every line of flags, its number and the flags other than `fuzzy`.
+        is_fuzzy: whether the translation is fuzzy.
         previous: numbers of the lines with the previous message of a fuzzy translation.
     """
 
     strings: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     flags: dict[int, list[str]] = field(default_factory=dict)
+    is_fuzzy: bool = False
     previous: list[int] = field(default_factory=list)
 
     @property
@@ -39,10 +41,6 @@ class _Message:
     def sources(self) -> list[str]:
         """The message, and its plural if any."""
         return [self.strings[name][0] for name in ("msgid", "msgid_plural") if name in self.strings]
-
-    @property
-    def is_fuzzy(self) -> bool:
-        return any("fuzzy" in flags for flags in self.flags.values())
 
     @property
     def is_format(self) -> bool:
@@ -111,8 +109,7 @@ class Catalogue:
             else:
                 self.untranslated.append(numbers[0])
         if lines != self._lines:
-            # Any character set contains ASCII, so an ASCII file keeps its declaration.
-            self._add_fields(lines, "".join(lines).isascii())
+            self._add_fields(lines)
         return "".join(lines)
 
     def _replace(self, lines: list[str], message: _Message, translations: Sequence[str]) -> None:
@@ -128,10 +125,9 @@ class Catalogue:
         lines[first:last] = ["".join(forms), *[""] * (last - first - 1)]
         for number in message.previous:
             lines[number] = ""
-        flags = {number: [flag for flag in own if flag != "fuzzy"] for number, own in message.flags.items()}
-        for number, own in flags.items():
-            lines[number] = self._flags(own + ["fuzzy"] * (self._mark_fuzzy and number == min(flags)))
-        if self._mark_fuzzy and not flags:
+        for number, flags in message.flags.items():
+            lines[number] = self._flags(flags + ["fuzzy"] * (self._mark_fuzzy and number == min(message.flags)))
+        if self._mark_fuzzy and not message.flags:
             start = min(start for _, start, _ in message.strings.values())
             lines[start] = self._flags(["fuzzy"]) + lines[start]
 
@@ -140,9 +136,11 @@ class Catalogue:
         text, start, stop = message.strings.get(name, ("", 0, 0))
         return "" if message.is_fuzzy or not text else "".join(self._lines[start:stop])
 
-    def _add_fields(self, lines: list[str], is_ascii: bool) -> None:
+    def _add_fields(self, lines: list[str]) -> None:
         before, start, stop = self._header.strings["msgstr"] if self._header else ("", 0, 0)
         text = before
+        # Any character set contains ASCII, so an ASCII file keeps its declaration.
+        is_ascii = all(map(str.isascii, lines))
         for name, value in self._new_fields.items():
             if name != "Content-Type" or not is_ascii:
                 old = re.search(rf"(?m)^{name}:.*\n?", text)
@@ -157,8 +155,7 @@ class Catalogue:
         """Returns a keyword and its text, with one quoted string per line of the text."""
         parts = re.findall(r"[^\n]*\n|[^\n]+", text) or [""]
         parts = ["", *parts] if len(parts) > 1 else parts
-        quoted = ['"' + "".join(LETTERS.get(character, character) for character in part) + '"' for part in parts]
-        return f"{keyword} " + "".join(part + self._line_end for part in quoted)
+        return f"{keyword} " + "".join(f'"{part.translate(ESCAPED)}"{self._line_end}' for part in parts)
 
     def _flags(self, flags: Sequence[str]) -> str:
         return f"#, {', '.join(flags)}{self._line_end}" if flags else ""
@@ -174,7 +171,8 @@ def _messages(lines: Sequence[str]) -> Iterator[_Message]:
     message, name = _Message(), ""
     for number, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith("#~"):
-            message, name = (message, name) if message.strings else (_Message(), "")
+            if not message.strings:
+                message, name = _Message(), ""
             continue
         found = LINE.match(line)
         is_comment = line.lstrip().startswith("#")
@@ -203,7 +201,9 @@ def _messages(lines: Sequence[str]) -> Iterator[_Message]:
 
 def _add_comment(message: _Message, number: int, comment: str) -> None:
     if comment.startswith("#,"):
-        message.flags[number] = [flag.strip() for flag in comment[2:].split(",") if flag.strip()]
+        flags = [flag.strip() for flag in comment[2:].split(",") if flag.strip()]
+        message.flags[number] = [flag for flag in flags if flag != "fuzzy"]
+        message.is_fuzzy |= "fuzzy" in flags
     elif comment.startswith("#|"):
         message.previous.append(number)
 

@@ -42,11 +42,10 @@ def is_same_language(tag: str, other: str) -> bool:
     >>> is_same_language("de-AT", "deu-Latn"), is_same_language("de", "fr-FR"), is_same_language("x-a", "X-A")
     (True, False, True)
     """
-    first, second = _locale(tag), _locale(other)
+    languages = [locale.language if (locale := _locale(each)) else each.lower() for each in (tag, other)]
     # Norwegian is usually Bokmål.
-    names = [{"no": "nb"}.get(locale.language, locale.language) for locale in (first, second) if locale]
-    known_as_one = len(names) == 2 and names[0] == names[1]
-    return known_as_one or tag.lower() == other.lower()
+    first, second = ("nb" if language == "no" else language for language in languages)
+    return first == second
 
 
 def english_name(language: str | None) -> str:

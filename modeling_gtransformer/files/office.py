@@ -13,6 +13,12 @@ from .zip_package import ZipPackage
 
 # Properties of a run that do not affect its appearance.
 NO_FORMAT = frozenset({"altLang", "bmk", "dirty", "err", "lang", "noProof", "smtClean", "smtId"})
+# Namespaces that DOCX and PPTX share. Transitional and Strict Open XML have the same elements.
+OPEN_XML = {
+    "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
+    "http://purl.oclc.org/ooxml/officeDocument/math": "m",
+    "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
+}
 Names = Collection[str]
 Transform = Callable[[list[XmlToken]], list[XmlToken]]
 

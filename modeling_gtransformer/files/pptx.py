@@ -7,24 +7,19 @@ sentence. Slide numbers, dates, formulas, charts, SmartArt, comments and masters
 
 from functools import partial
 
-from .office import OfficeMarkup, read_office
+from .office import OPEN_XML, OfficeMarkup, read_office
 from .text_package import member_name, start_tags
 from .zip_package import ZipPackage
 
 
 MAIN_PART = "ppt/presentation.xml"
-# Namespaces of Transitional and Strict Open XML.
-RELATIONSHIPS = (
-    "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-    "http://purl.oclc.org/ooxml/officeDocument/relationships",
-)
+RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+STRICT_RELATIONSHIPS = "http://purl.oclc.org/ooxml/officeDocument/relationships"
 MARKUP = OfficeMarkup(
     namespaces={
+        **OPEN_XML,
         "http://schemas.openxmlformats.org/drawingml/2006/main": "a",
         "http://purl.oclc.org/ooxml/drawingml/main": "a",
-        "http://schemas.openxmlformats.org/officeDocument/2006/math": "m",
-        "http://purl.oclc.org/ooxml/officeDocument/math": "m",
-        "http://schemas.openxmlformats.org/markup-compatibility/2006": "mc",
     },
     paragraphs={"a:p"},
     texts={"a:t"},
@@ -39,7 +34,7 @@ def _slides(package: ZipPackage) -> list[str]:
     """Returns the names of the slides in order, each followed by its notes."""
     main, targets = start_tags(package, MAIN_PART), _relations(package, MAIN_PART)
     ids = [
-        next((value for space in RELATIONSHIPS if (value := token.get("id", space))), "")
+        token.get("id", RELATIONSHIPS) or token.get("id", STRICT_RELATIONSHIPS)
         for token in main
         if token.name[1] == "sldId"
     ]

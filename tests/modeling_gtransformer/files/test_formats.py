@@ -90,9 +90,9 @@ ENTRIES = '<a><item id="1" href="p" media-type="text/html"/><spine><itemref idre
 PACKAGE = packed(
     unpacked(word_document("<w:p><w:r><w:t>a b. c</w:t></w:r></w:p>"))
     | {
-        "ppt/presentation.xml": f'<p xmlns:r="{pptx.RELATIONSHIPS[0]}"><sldId r:id="1"/></p>',
+        "ppt/presentation.xml": f'<p xmlns:r="{pptx.RELATIONSHIPS}"><sldId r:id="1"/></p>',
         "ppt/_rels/presentation.xml.rels": '<a><Relationship Id="1" Target="s.xml"/></a>',
-        "ppt/s.xml": f'<p xmlns="{min(pptx.MARKUP.namespaces)}"><t>a b. c</t></p>',
+        "ppt/s.xml": '<p xmlns="http://purl.oclc.org/ooxml/drawingml/main"><t>a b. c</t></p>',
         "META-INF/container.xml": '<a><rootfile full-path="book"/></a>',
         "book": ENTRIES,
         "p": "<p>a b. c</p>",
