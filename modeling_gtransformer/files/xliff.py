@@ -1,8 +1,8 @@
 """XLIFF 1.2 and 2. Inline elements are boundaries of runs or protected."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from .languages import is_same_language, language_tag
 from .placeholders import has_same_placeholders
@@ -48,9 +48,7 @@ def read_xliff(text: str, tgt_lang: str | None = None, mark_fuzzy: bool = False)
     Raises:
         ValueError: the file is broken, or has another version or target language.
     """
-    reader = _Reader(text, language_tag(tgt_lang), mark_fuzzy)
-    reader.read()
-    return reader.file
+    return _Reader(text, language_tag(tgt_lang), mark_fuzzy).read()
 
 
 class _XliffFile(TextFile):
@@ -62,10 +60,11 @@ class _XliffFile(TextFile):
         self._units: list[tuple[str, slice, slice]] = []
         self.untranslated: list[int] = []
 
-    def add_unit(self, raw: str, add: Callable[[], None]) -> None:
-        """Records the parts and blocks of a unit, which `add` adds."""
+    @contextmanager
+    def unit(self, raw: str) -> Iterator[None]:
+        """Records the parts and blocks that are added inside as those of a unit."""
         parts, blocks = len(self._parts), len(self.blocks)
-        add()
+        yield
         self._units.append((raw, slice(parts, len(self._parts)), slice(blocks, len(self.blocks))))
 
     def filled_parts(self, blocks: Sequence[Sequence[str]]) -> list[str]:
@@ -90,18 +89,21 @@ class _Reader(XmlTree):
         self.file = _XliffFile(text)
         self.language, self.mark_fuzzy = language, mark_fuzzy
         root = next(token for token in self.tokens if token.kind == "start")
-        self.namespace = root.name[0]
+        # Local names of the start tags of XLIFF; empty strings for other tokens.
+        self.names = [
+            token.name[1] if token.kind == "start" and token.name[0] == root.name[0] else "" for token in self.tokens
+        ]
         if root.name[1] != "xliff":
             raise ValueError(f"not XLIFF: it begins with <{root.name[1]}>")
         self.version = root.get("version")[:1]
         if self.version not in UNITS:
             raise ValueError(f"unsupported XLIFF version {root.get('version')!r}: supported are 1.2, 2.0 and 2.1")
 
-    def read(self) -> None:
+    def read(self) -> _XliffFile:
         scopes = [_Scope()]
         position = 0
         while position < len(self.tokens):
-            token, name = self.tokens[position], self._local(position)
+            token, name = self.tokens[position], self.names[position]
             if token.kind == "end":
                 scopes.pop()
             elif token.kind == "start":
@@ -114,6 +116,7 @@ class _Reader(XmlTree):
                     continue
             self.file.add(self._with_language(token) if name == LANGUAGE_ATTRIBUTES[self.version][0] else token.raw)
             position += 1
+        return self.file
 
     def _scope(self, position: int, outer: _Scope) -> _Scope:
         token = self.tokens[position]
@@ -121,7 +124,7 @@ class _Reader(XmlTree):
         return _Scope(
             translated == "yes" if translated else outer.is_translated,
             space == "preserve" if space else outer.keeps_space,
-            self._original_data(position) if self._local(position) == "unit" else outer.data,
+            self._original_data(position) if self.names[position] == "unit" else outer.data,
         )
 
     def _original_data(self, position: int) -> dict[str, str]:
@@ -129,16 +132,16 @@ class _Reader(XmlTree):
         return {
             self.tokens[number].get("id"): self.words(number)
             for place in self.children(position)
-            if self._local(place) == "originalData"
+            if self.names[place] == "originalData"
             for number in self.children(place)
-            if self._local(number) == "data"
+            if self.names[number] == "data"
         }
 
     def _with_language(self, token: XmlToken) -> str:
         """Returns a tag with the target language. Raises `ValueError` if it declares another one."""
         _, attribute = LANGUAGE_ATTRIBUTES[self.version]
         there = token.get(attribute)
-        if token.kind != "start" or self.language is None:
+        if self.language is None:
             return token.raw
         if there and not is_same_language(there, self.language):
             raise ValueError(f"its target language is {there}, but the translation is in {self.language}")
@@ -147,16 +150,15 @@ class _Reader(XmlTree):
     def _add_unit(self, position: int, scope: _Scope) -> None:
         """Adds a unit, with a new target unless it is translated."""
         # The first child of each name.
-        children = {self._local(child): child for child in reversed([*self.children(position)])}
+        children = {self.names[child]: child for child in reversed([*self.children(position)])}
         source, target = children.get("seg-source", children.get("source")), children.get("target")
         stop = self.ends[position] + 1
         is_done = target is not None and self._is_done(position, target)
         if source is None or not scope.is_translated or is_done or not self.words(source).strip():
             self.file.add(self.raw(position, stop))
         else:
-            self.file.add_unit(
-                self.raw(position, stop), partial(self._add_with_target, position, source, target, scope)
-            )
+            with self.file.unit(self.raw(position, stop)):
+                self._add_with_target(position, source, target, scope)
 
     def _add_with_target(self, position: int, source: int, target: int | None, scope: _Scope) -> None:
         """Adds a unit with a new target. It replaces an old one."""
@@ -164,7 +166,7 @@ class _Reader(XmlTree):
         self.file.add(self._in_state(unit_tag) if self.version == "2" else unit_tag)
         if target is None:
             own_name = tag_name(self.tokens[source].raw)
-            start, rest = f"<{own_name.removesuffix(self._local(source))}target>", behind
+            start, rest = f"<{own_name.removesuffix(self.names[source])}target>", behind
             before = self.tokens[source - 1]
             self.file.add(self.raw(position + 1, behind) + (before.raw if before.kind == "text" else ""))
         else:
@@ -172,8 +174,7 @@ class _Reader(XmlTree):
             start = start.removesuffix("/>").rstrip() + ">" if start.endswith("/>") else start
             self.file.add(self.raw(position + 1, target))
         self.file.add(self._in_state(start) if self.version == "1" else start)
-        space = self.tokens[source].get("space", XML)
-        self._add_content(source, replace(scope, keeps_space=space == "preserve") if space else scope)
+        self._add_content(source, self._scope(source, scope))
         self.file.add(f"</{tag_name(start)}>" + self.raw(rest, self.ends[position] + 1))
 
     def _is_done(self, unit: int, target: int) -> bool:
@@ -202,7 +203,7 @@ class _Reader(XmlTree):
                 self.file.add_line(token.raw, "", words_of)
             elif token.kind == "text":
                 self.file.add_text(token.raw, words_of)
-            elif token.kind == "start" and (self._local(position) not in AROUND_TEXT or _is_protected(token)):
+            elif token.kind == "start" and (self.names[position] not in AROUND_TEXT or _is_protected(token)):
                 stop = self.ends[position] + 1
                 self._add_code(position, stop, scope)
             else:
@@ -219,7 +220,7 @@ class _Reader(XmlTree):
 
     def _add_code(self, position: int, stop: int, scope: _Scope) -> None:
         """Adds a preserved inline element. The model reads the text that a placeholder represents."""
-        token, name, raw = self.tokens[position], self._local(position), self.raw(position, stop)
+        token, name, raw = self.tokens[position], self.names[position], self.raw(position, stop)
         words = ""
         if _is_protected(token):
             words = self.words(position)
@@ -240,11 +241,6 @@ class _Reader(XmlTree):
                 self.file.close_style(pair)
         if token.get("ctype") == "lb" or token.get("subType") == "xlf:lb":
             self.file.end_block()
-
-    def _local(self, position: int) -> str:
-        """Returns the local name of an XLIFF tag, or an empty string."""
-        token = self.tokens[position]
-        return token.name[1] if token.kind in ("start", "end") and token.name[0] == self.namespace else ""
 
 
 def _is_protected(token: XmlToken) -> bool:
