@@ -35,18 +35,15 @@ class Concept:
     place: str
     terms: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
-    def terms_in(self, tag: str) -> list[str]:
-        """Returns the terms in a language, preferring its country."""
-        return [term for term, _ in self._entries(tag)]
-
-    def translations(self, tag: str) -> list[str]:
-        """Returns the permitted terms in a language, preferred ones first."""
-        usable = [entry for entry in self._entries(tag) if entry[1] not in NOT_USED]
-        return [term for term, _ in sorted(usable, key=lambda entry: entry[1] != PREFERRED)]
-
-    def _entries(self, tag: str) -> list[tuple[str, str]]:
+    def terms_in(self, tag: str) -> list[tuple[str, str]]:
+        """Returns the terms in a language, preferring its country, each with its status."""
         same = (terms for own, terms in self.terms.items() if is_same_language(own, tag))
         return self.terms.get(tag) or next(same, [])
+
+    def translation(self, tag: str) -> str:
+        """Returns the preferred term in a language, else its first permitted one, else an empty string."""
+        usable = [entry for entry in self.terms_in(tag) if entry[1] not in NOT_USED]
+        return min(usable, key=lambda entry: entry[1] != PREFERRED, default=("", ""))[0]
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,6 @@ class Glossary:
 
     Attributes:
         name: its name, for messages.
-        concepts: its concepts.
         names_languages: whether the file declares the language of each term.
     """
 
@@ -66,8 +62,7 @@ class Glossary:
 
     def between(self, src_lang: str | None, tgt_lang: str | None, required: bool = True) -> dict[str, str]:
         """
-        Returns the terms of one language with their translations into another: the preferred term of each concept,
-        else its first permitted one.
+        Returns the terms of one language with their translations into another.
 
         Args:
             required: whether to raise an error if there are none.
@@ -82,11 +77,11 @@ class Glossary:
         glossary: dict[str, str] = {}
         known: dict[str, str] = {}  # in lower case: matching ignores case
         for concept in self.concepts:
-            for translation in concept.translations(target)[:1]:
-                for term in concept.terms_in(source):
-                    if known.setdefault(term.lower(), translation) != translation:
-                        raise ValueError(f"{concept.place}: {term!r} already has another translation")
-                    glossary[term] = translation
+            translation = concept.translation(target)
+            for term, _ in concept.terms_in(source) if translation else ():
+                if known.setdefault(term.lower(), translation) != translation:
+                    raise ValueError(f"{concept.place}: {term!r} already has another translation")
+                glossary[term] = translation
         if required and self.concepts and not glossary:
             known_tags = ", ".join(sorted({tag for concept in self.concepts for tag in concept.terms}))
             raise ValueError(f"no concept has terms in both {source} and {target}; its languages are {known_tags}")
@@ -109,7 +104,7 @@ def read_glossary(path: str | Path) -> Glossary:
     text = decode(Path(path).read_bytes()).removeprefix("\ufeff")
     extension = Path(path).suffix.lower()
     if extension == ".tbx":
-        return Glossary(str(path), list(_concepts(text)), names_languages=True)
+        return Glossary(str(path), _concepts(text), names_languages=True)
     glossary = Glossary(str(path), _comma_separated(text) if extension == ".csv" else list(_lines(text, "\t")))
     glossary.between(None, None)
     return glossary
@@ -156,32 +151,30 @@ def _comma_separated(text: str) -> list[Concept]:
     raise errors[";" if ";" in first and "," not in first else ","]
 
 
-def _concepts(text: str) -> Iterator[Concept]:
+def _concepts(text: str) -> list[Concept]:
     """
-    Yields the concepts of a TBX file.
+    Returns the concepts of a TBX file.
 
     Raises:
         ValueError: the file has no concepts, or a term is empty or has no language.
     """
     tree = XmlTree(xml_tokens(text))
-    concept, language, number = Concept(""), "", 0
+    concepts: list[Concept] = []
+    language = ""
     for position, token in enumerate(tree.tokens):
         if token.kind != "start":
             continue
         name = token.get("type") if token.name[1] == "termNote" else token.name[1]
         if name in CONCEPTS:
-            if number:
-                yield concept
-            number, language = number + 1, ""
-            identifier = token.get("id")
-            concept = Concept(f"concept {number}" + (f" ({identifier})" if identifier else ""))
+            identifier, language = token.get("id"), ""
+            concepts.append(Concept(f"concept {len(concepts) + 1}" + (f" ({identifier})" if identifier else "")))
         elif name in LANGUAGES:
             language = token.get("lang", XML)
-        elif name in ("term", "administrativeStatus") and number:
-            _add_term(concept, name == "term", language, " ".join(tree.words(position).split()))
-    if not number:
+        elif name in ("term", "administrativeStatus") and concepts:
+            _add_term(concepts[-1], name == "term", language, " ".join(tree.words(position).split()))
+    if not concepts:
         raise ValueError("not TBX: it has neither termEntry nor conceptEntry")
-    yield concept
+    return concepts
 
 
 def _add_term(concept: Concept, is_term: bool, language: str, words: str) -> None:
