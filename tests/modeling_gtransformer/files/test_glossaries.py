@@ -18,24 +18,33 @@ def read(tmp_path):
     return read_content
 
 
+TERMS = {"gate": "Tor", 'a, "b"': "c"}
+
+
 @pytest.mark.parametrize(
-    "name, content",
+    "name, content, terms",
     [
-        ("a.tsv", '\ufeffgate\tTor\r\n\r\na, "b"\tc \r\n'),
-        ("a.txt", 'gate\tTor\na, "b"\tc'),
-        ("a.CSV", '\ufeffgate,Tor\n\n"a, ""b""", c \n'.replace(", c", ",c")),
-        ("a.csv", 'gate;Tor\n"a, ""b""";c\n'),
+        ("a.tsv", '\ufeffgate\tTor\r\n\r\na, "b"\tc \r\n', TERMS),
+        ("a.txt", 'gate\tTor\na, "b"\tc', TERMS),
+        ("a.CSV", '\ufeffgate,Tor\n\n"a, ""b""",c \n', TERMS),
+        ("a.csv", 'gate;Tor\n"a, ""b""";c\n', TERMS),
+        # Quotation marks between tabs belong to the terms, as many as there are.
+        ("a.tsv", '"gate"\t"Tor"\n5" pipe\t5"-Rohr\n"open\t"offen\n',
+         {'"gate"': '"Tor"', '5" pipe': '5"-Rohr', '"open': '"offen'}),
+        # The separator divides all lines: spreadsheets leave a comma between semicolons without quotation marks.
+        ("a.csv", "order;Bestellung, die\nhouse;Haus\n", {"order": "Bestellung, die", "house": "Haus"}),
+        ("a.csv", "\n \n", {}),
+        ("a.tsv", "\n \n", {}),
     ],
+)  # fmt: skip
+def test_lines(read, name, content, terms):
+    assert read(name, content).between("en", "de") == terms
+
+
+BANK = (
+    "<termEntry id='{}'><langSet xml:lang='en'><term>bank</term></langSet>"
+    "<langSet xml:lang='de'><term>{}</term></langSet></termEntry>"
 )
-def test_lines(read, name, content):
-    assert read(name, content).between("en", "de") == {"gate": "Tor", 'a, "b"': "c"}
-
-
-def test_quotation_marks_between_tabs_belong_to_the_terms(read):
-    """As many as there are, wherever they stand."""
-    terms = {'"gate"': '"Tor"', '5" pipe': '5"-Rohr', '"open': '"offen'}
-    lines = "".join(f"{term}\t{translation}\n" for term, translation in terms.items())
-    assert read("a.tsv", lines).between("en", "de") == terms
 
 
 @pytest.mark.parametrize(
@@ -47,6 +56,7 @@ def test_quotation_marks_between_tabs_belong_to_the_terms(read):
         ("a.csv", "a,b\nc,\n", "line 2: expected a term, a comma and its translation"),
         ("a.csv", "a;b\nc\n", "line 2: expected a term, a semicolon and"),
         ("a.csv", 'a,b\n"c"d,e\n', "line 2: "),
+        ("a.csv", "a;b, c\nd;e, f\n", "both commas and semicolons divide all lines in two"),
         ("a.csv", "\ufeffa,\xff\n".encode("utf-16").decode("latin-1"), "NUL"),
         ("a.tbx", "<tbx>\n<text>", "broken XML, line 2"),
         ("a.tbx", "<html/>", "not TBX: it has neither termEntry nor conceptEntry"),
@@ -54,11 +64,13 @@ def test_quotation_marks_between_tabs_belong_to_the_terms(read):
          r"concept 2 \(b\): a term has no language"),
         ("a.tbx", "<a><termEntry><langSet xml:lang='en'><term/></langSet></termEntry></a>",
          "concept 1: a term is empty"),
+        ("a.tbx", f"<a>{BANK.format(1, 'Bank')}{BANK.format(2, 'Ufer')}</a>",
+         r"concept 2 \(2\): 'bank' already has another translation"),
     ],
 )  # fmt: skip
 def test_what_is_no_glossary(read, name, content, message):
     with pytest.raises(ValueError, match=message):
-        read(name, content)
+        read(name, content).between("en", "de")
 
 
 VERSION_2 = """<?xml version="1.0"?>
@@ -113,26 +125,3 @@ def test_a_report_on_consistency_becomes_a_glossary(read, separator):
     }
     with pytest.raises(ValueError, match="line 3: '=Open' already has another translation"):
         read(name, content(rows))
-
-
-def test_two_translations_of_a_term(read):
-    entry = "<termEntry id='{}'><langSet xml:lang='en'><term>bank</term></langSet>"
-    entry += "<langSet xml:lang='de'>{}</langSet></termEntry>"
-    content = f"<a>{entry.format(1, '<term>Bank</term>')}{entry.format(2, '<term>Ufer</term>')}</a>"
-    with pytest.raises(ValueError, match=r"concept 2 \(2\): 'bank' already has another translation"):
-        read("a.tbx", content).between("en", "de")
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_a_glossary_without_terms(read, name):
-    assert read(name, "\n \n").between("en", "de") == {}
-
-
-def test_the_separator_is_the_one_that_divides_all_lines(read):
-    """Spreadsheets leave a comma between semicolons without quotation marks."""
-    assert read("a.csv", "order;Bestellung, die\nhouse;Haus\n").between("en", "de") == {
-        "order": "Bestellung, die",
-        "house": "Haus",
-    }
-    with pytest.raises(ValueError, match="both commas and semicolons divide all lines in two"):
-        read("a.csv", "order;Bestellung, die\nhouse;Haus, das\n")
