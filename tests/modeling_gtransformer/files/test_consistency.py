@@ -7,8 +7,16 @@ import pytest
 from modeling_gtransformer.files.consistency import Consistency, WordForms
 
 
+IN_ORDER = [[1.0, 0.0], [0.0, 1.0]]
+REVERSED = [[0.0, 1.0], [1.0, 0.0]]
+
+
 def pairs(*texts):
     return [dict(zip(("source_text", "translation_text"), each, strict=True)) for each in texts]
+
+
+def words_of(consistency):
+    return [(row["source_text"], row["translation_text"]) for row in consistency.rows() if row["kind"] == "word"]
 
 
 def test_sentences_translated_in_several_ways():
@@ -26,10 +34,9 @@ def test_sentences_translated_in_several_ways():
 
 def test_words_translated_in_several_ways():
     """In upper and lower case, with other endings, by the weights of words for each other."""
-    same_order = [[1.0, 0.0], [0.0, 1.0]]
     consistency = Consistency("en_XX", "de_DE")
     texts = pairs(("Big shops", "große Läden"), ("shop nearby", "Geschäfte nahe"), ("big SHOPS", "großes Geschäft"))
-    consistency.add("a", texts, [same_order] * 3)
+    consistency.add("a", texts, [IN_ORDER] * 3)
     consistency.add("b", pairs(("small shops", "Läden klein")), [[[0.2, 0.8], [0.9, 0.1]]])
     assert [list(row.values())[:4] for row in consistency.rows()] == [
         ["shops", "Läden", "word", 2],
@@ -42,36 +49,31 @@ def test_words_translated_in_several_ways():
 
 
 @pytest.mark.parametrize(
-    "sentences, alignments",
+    "sentences, alignment, expected",
     [
-        ([("the shop", "der Laden"), ("the door", "die Tür")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
-        ([("thank you", "vielen Dank"), ("hello you", "hallo Ihr")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
-        ([("old shop", "ein Laden"), ("new shop", "das Geschäft")], [None, None]),
-        ([("shop", "Laden"), ("Shop", "Geschäft")], [[[1.0]], [[1.0]]]),
-        ([("old shop", "店旧"), ("new shop", "铺新")], [[[0.0, 1.0], [1.0, 0.0]]] * 2),
-        ([("old cafe\u0301", "altes Lokal"), ("new cafe\u0301", "neues Café")], [[[1.0, 0.0], [0.0, 1.0]]] * 2),
+        ([("the shop", "der Laden"), ("the door", "die Tür")], IN_ORDER, []),  # stop words
+        ([("thank you", "vielen Dank"), ("hello you", "hallo Welt")], IN_ORDER, []),  # a short stop word
+        # Lists of stop words are long: that of English has the word "system".
+        ([("the system", "die Anlage"), ("the system", "das System")], IN_ORDER,
+         [("system", "Anlage"), ("system", "System")]),
+        ([("old shop", "ein Laden"), ("new shop", "das Geschäft")], None, []),
+        ([("shop", "Laden"), ("Shop", "Geschäft")], [[1.0]], []),  # a sentence of one word
+        ([("gate open", "Tor auf"), ("gate open", "Tür auf")], [[0.5, 0.5], [0.1, 0.9]], []),  # half of the weight
+        ([("old shop", "店旧"), ("new shop", "铺新")], REVERSED, []),  # no spaces
+        ([("old cafe\u0301", "altes Lokal"), ("new cafe\u0301", "neues Café")], IN_ORDER, []),  # a combining mark
     ],
-    ids=[
-        "stop words",
-        "short stop word",
-        "no weights",
-        "sentence of one word",
-        "no spaces",
-        "combining mark",
-    ],
-)
-def test_words_that_are_not_compared(sentences, alignments):
+)  # fmt: skip
+def test_which_words_are_compared(sentences, alignment, expected):
     consistency = Consistency("en_XX", "de_DE")
-    consistency.add("a", pairs(*sentences), alignments)
-    assert [row for row in consistency.rows() if row["kind"] == "word"] == []
+    consistency.add("a", pairs(*sentences), [alignment] * 2)
+    assert words_of(consistency) == expected
 
 
-def test_a_stop_word_is_compared_where_its_translation_is_none():
-    """Lists of stop words are long: that of English has the word "system"."""
-    consistency = Consistency("en_XX", "de_DE")
-    texts = pairs(("the system", "die Anlage"), ("the system", "das System"))
-    consistency.add("a", texts, [[[1.0, 0.0], [0.0, 1.0]]] * 2)
-    assert [row["translation_text"] for row in consistency.rows() if row["kind"] == "word"] == ["Anlage", "System"]
+@pytest.mark.parametrize("src_lang, expected", [(None, [("these", "diese"), ("these", "dies")]), ("en_XX", [])])
+def test_words_of_a_language_without_stop_words_and_stems(src_lang, expected):
+    consistency = Consistency(src_lang, "[target]")
+    consistency.add("a", pairs(("these old", "diese alte"), ("these old", "dies alte")), [IN_ORDER] * 2)
+    assert words_of(consistency) == expected
 
 
 def test_only_the_first_places_are_named():
@@ -83,36 +85,19 @@ def test_only_the_first_places_are_named():
     assert often["places"].startswith("a, sentence 1; ") and often["places"].endswith("sentence 10; and 4990 more")
 
 
-def test_words_of_a_language_without_stop_words_and_stems():
-    consistency = Consistency(None, "[target]")
-    alignments = [[[1.0, 0.0], [0.0, 1.0]]] * 2
-    consistency.add("a", pairs(("the shop", "der Laden"), ("the shop", "die Laden")), alignments)
-    rows = [(row["source_text"], row["translation_text"]) for row in consistency.rows() if row["kind"] == "word"]
-    assert rows == [("the", "der"), ("the", "die")]
-
-
-def test_a_word_that_has_no_more_than_half_of_the_weight_stands_for_none():
-    consistency = Consistency()
-    for name, translation in (("a", "Tor auf"), ("b", "Tür auf")):
-        consistency.add(name, pairs(("gate open", translation)), [[[0.5, 0.5], [0.1, 0.9]]])
-    assert [row["kind"] for row in consistency.rows()] == ["sentence"] * 2
-
-
-@pytest.mark.parametrize("language", ["de_DE", "deu_Latn", "[de]", "de"])
-def test_codes_of_a_language(language):
-    forms = WordForms(language)
-    assert {"der", "und", "sich"} <= forms.stop_words and "hund" not in forms.stop_words
-    assert forms.stem("hunden") == "hund"
-
-
-@pytest.mark.parametrize("language", ["nb_NO", "nno_Latn", "no"])
-def test_norwegian_by_its_codes(language):
-    assert "ikke" in WordForms(language).stop_words and WordForms(language).stem("husene") == "hus"
-
-
-@pytest.mark.parametrize("language", ["tlh", "[target]", "ja_XX", "", None])
-def test_a_language_that_a_library_does_not_know(language):
-    assert "der" not in WordForms(language).stop_words and WordForms(language).stem("hunden") == "hunden"
+@pytest.mark.parametrize(
+    "languages, stop_word, word, stem",
+    [
+        (("de_DE", "deu_Latn", "[de]", "de"), "sich", "hunden", "hund"),
+        (("nb_NO", "nno_Latn", "no"), "ikke", "husene", "hus"),
+        (("tlh", "[target]", "ja_XX", "", None), "sich", "hunden", "hunden"),  # unknown ones
+    ],
+)
+def test_codes_of_a_language(languages, stop_word, word, stem):
+    for language in languages:
+        forms = WordForms(language)
+        assert forms.stem(word) == stem and word not in forms.stop_words
+        assert (stop_word in forms.stop_words) == (stem != word)
 
 
 @pytest.mark.parametrize("library", ["stop_words", "snowballstemmer", "babel"])
