@@ -5,11 +5,12 @@ import zipfile
 
 
 def packed(members, compression=zipfile.ZIP_DEFLATED):
-    """A package of members by their names; `mimetype` is stored."""
+    """A package of members by their names, without those that are `None`; `mimetype` is stored."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in members.items():
-            archive.writestr(name, content, compress_type=zipfile.ZIP_STORED if name == "mimetype" else None)
+            if content is not None:
+                archive.writestr(name, content, compress_type=zipfile.ZIP_STORED if name == "mimetype" else None)
     return buffer.getvalue()
 
 

@@ -175,16 +175,12 @@ BAD = [
 
 
 @pytest.mark.parametrize("message, translation", BAD)
-def test_a_message_whose_translation_has_other_placeholders_does_not_change(message, translation, tmp_path):
+def test_a_message_whose_translation_has_other_placeholders_does_not_change(message, translation):
     flag = "python-format" if "%(" in message else "python-brace-format" if "{" in message else "c-format"
     content = f'{HEAD}#, {flag}\nmsgid "{message}"\nmsgstr ""\n\nmsgid "Go"\nmsgstr ""\n'
     file = SplitFile(content, "po")
-    result = file.rejoin([translation, "Los"])
+    assert file.rejoin([translation, "Los"]) == content.replace('"Go"\nmsgstr ""', '"Go"\nmsgstr "Los"')
     assert file.untranslated == [0]
-    assert result == content.replace('"Go"\nmsgstr ""', '"Go"\nmsgstr "Los"')
-    if msgfmt := shutil.which("msgfmt"):
-        (tmp_path / "de.po").write_text(result)
-        subprocess.run([msgfmt, "-c", "-o", tmp_path / "de.mo", tmp_path / "de.po"], check=True)
     unit = f'<trans-unit id="1"><source>{message} <g id="1">now</g></source></trans-unit>'
     content = f'<xliff version="1.2"><file><body>{unit}</body></file></xliff>'
     file = SplitFile(content, "xliff")
