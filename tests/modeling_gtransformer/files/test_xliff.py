@@ -41,24 +41,22 @@ def targets(words, new='state="translated"'):
         f'now.</source>\n        <target {new}>{hello} <g id="1">{big}</g>{world}<x id="2" ctype="lb"/>{bye}\n'
         f"          {now}</target>\n",
     )
-    content = content.replace("<target state='new'>Copy", f"<target {new}>Copy").replace(
-        "<target/>", f"<target {new}>{words('Empty.')}</target>"
-    )
-    content = content.replace(
-        f"<target {new}>Copy &amp; paste", f"<target {new}>{words('Copy')} &amp; {words('paste')}"
-    )
+    content = content.replace("<target/>", f"<target {new}>{words('Empty.')}</target>")
+    copied = f"<target {new}>{words('Copy')} &amp; {words('paste')}"
+    content = content.replace("<target state='new'>Copy &amp; paste", copied)
     content = content.replace("12</source>", f"12</source><target {new}>12</target>")
     two = "<![CDATA[Two & two.]]>" if words is str else "TWO &amp; TWO."
     return content.replace("]]></source>", f"]]></source><target {new}>{two}</target>")
+
+
+UNIT = '<xliff version="1.2"><file><body><trans-unit>{}</trans-unit></body></file></xliff>'
 
 
 def test_a_target_of_empty_segments_is_none():
     source = '<mrk mtype="seg" mid="0">One.</mrk> <mrk mtype="seg" mid="1">Two.</mrk>'
     target = '<mrk mtype="seg" mid="0"></mrk> <mrk mtype="seg" mid="1"/>'
     unit = f"<source>One. Two.</source><seg-source>{source}</seg-source><target>{target}</target>"
-    unit = f'<trans-unit id="1">{unit}</trans-unit>'
-    content = f'<xliff version="1.2"><file original="a" source-language="en"><body>{unit}</body></file></xliff>'
-    file = SplitFile(content, "xliff", sentencex_splitter("en"))
+    file = SplitFile(UNIT.format(unit), "xliff", sentencex_splitter("en"))
     assert '<mrk mtype="seg" mid="1">ZWEI.</mrk></target>' in file.rejoin(["EINS.", "ZWEI."])
 
 
@@ -117,22 +115,17 @@ def test_version_2(form):
 
 
 def test_sentences_that_are_segmented_stay_so():
-    unit = (
-        '<xliff version="1.2"><file><body><trans-unit><source>A b. C d.</source><seg-source>'
-        '<mrk mtype="seg" mid="1">A <mrk mtype="x">b</mrk>.</mrk> <mrk mtype="seg" mid="2">C d.</mrk></seg-source>{}'
-        "</trans-unit></body></file></xliff>"
-    )
-    target = '<target state="translated"><mrk mtype="seg" mid="1">X <mrk mtype="x">y</mrk>.</mrk> '
-    target += '<mrk mtype="seg" mid="2">Z.</mrk></target>'
-    file = SplitFile(unit.format(""), "xliff", None)
-    assert file.sentences == ["A b.", "C d."] and file.rejoin(["X y.", "Z."]) == unit.format(target)
+    segments = '<mrk mtype="seg" mid="1">{} <mrk mtype="x">{}</mrk>.</mrk> <mrk mtype="seg" mid="2">{}.</mrk>'
+    source = f"<source>A b. C d.</source><seg-source>{segments.format('A', 'b', 'C d')}</seg-source>"
+    target = f'<target state="translated">{segments.format("X", "y", "Z")}</target>'
+    file = SplitFile(UNIT.format(source), "xliff", None)
+    assert file.sentences == ["A b.", "C d."] and file.rejoin(["X y.", "Z."]) == UNIT.format(source + target)
 
 
 def test_the_target_language():
     for content, name in ((OLD, "target-language"), (NEW, "trgLang")):
-        result = SplitFile(content, "xliff", None, tgt_lang="deu_Latn").rejoin(
-            SplitFile(content, "xliff", None).sentences
-        )
+        file = SplitFile(content, "xliff", None, tgt_lang="deu_Latn")
+        result = file.rejoin(file.sentences)
         assert f'{name}="deu-Latn"' in result
         again = SplitFile(result, "xliff", None, tgt_lang="de_DE")
         assert again.rejoin(again.sentences) == result
@@ -142,8 +135,8 @@ def test_the_target_language():
 
 def test_a_format_ends_with_its_unit():
     """However many units begin formats that they do not end."""
-    units = "".join(['<trans-unit><source>a <bx id="1"/>the cat</source></trans-unit>'] * 9)
-    file = SplitFile(f'<xliff version="1.2"><file><body>{units}</body></file></xliff>', "xliff")
+    units = "</trans-unit><trans-unit>".join(['<source>a <bx id="1"/>the cat</source>'] * 9)
+    file = SplitFile(UNIT.format(units), "xliff")
     assert file.styled == [True] * 9
 
 
@@ -156,9 +149,7 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS)).map("".join), st.lists(st.text(), min_size=1))
 def test_any_unit_gets_a_target(source, words):
     """Its source stays, and what is made of it is a file that has a target for every unit, whatever is put in."""
-    content = (
-        f'<xliff version="1.2"><file><body><trans-unit><source>{source}</source></trans-unit></body></file></xliff>'
-    )
+    content = UNIT.format(f"<source>{source}</source>")
     try:
         file = SplitFile(content, "xliff", sentencex_splitter("en"))
     except ValueError:
@@ -173,10 +164,7 @@ def test_any_unit_gets_a_target(source, words):
 
 @pytest.mark.parametrize("place", ["file", "trans-unit", "source"])
 def test_white_space_is_kept_where_an_element_around_says_so(place):
-    content = (
-        '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" source-language="en">'
-        '<body><trans-unit id="1"><source>one\ntwo</source></trans-unit></body></file></xliff>'
-    )
+    content = UNIT.format("<source>one\ntwo</source>")
     assert SplitFile(content, "xliff").sentences == ["one two"]
     kept = content.replace(f"<{place}", f'<{place} xml:space="preserve"')
     assert SplitFile(kept, "xliff").sentences == ["one", "two"]
