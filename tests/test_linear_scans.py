@@ -192,6 +192,22 @@ def test_nested_elements_are_read_in_linear_time(outside, nested):
     assert twice <= 2.3 * once + SIZE
 
 
+def test_nested_labels_are_copied_in_linear_time():
+    """Of a table of contents in two languages."""
+
+    def work(labels):
+        nested = labels + "</text>" * labels.count("<")
+        items = '<item id="n" href="n" media-type="application/x-dtbncx+xml"/><spine><itemref idref="n"/></spine>'
+        members = {
+            "META-INF/container.xml": '<container><rootfile full-path="book"/></container>',
+            "book": f"<package>{items}</package>",
+            "n": f'<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navLabel>{nested}</navLabel></ncx>',
+        }
+        return calls(read_and_fill, packed(members), "epub", None, True)
+
+    assert_linear(work, "<text>a", 7 * 5 * SIZE)
+
+
 def test_text_is_read_in_linear_time():
     splitter = sentencex_splitter("en")
     for unit in HOSTILE.values():

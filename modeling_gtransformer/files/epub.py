@@ -10,7 +10,7 @@ from functools import partial
 
 from .html import read_html
 from .languages import is_same_language, language_tag, text_direction
-from .office import OfficeMarkup, read_part
+from .office import OfficeMarkup, OfficeTree, read_part
 from .template import TextFile
 from .text_package import TextPackage, member_name, prefixed, start_tags
 from .xml_tokens import XML, XmlToken, with_attribute
@@ -81,17 +81,22 @@ def _with_copies(tokens: Sequence[XmlToken], markup: OfficeMarkup) -> list[XmlTo
     """Adds a slash and a copy to translate after every title or label."""
     result: list[XmlToken] = []
     begun: list[XmlToken] = []
-    inside: list[str] = []
-    for token in tokens:
-        is_text = token.kind in ("text", "cdata") and inside and inside[-1] in markup.mixed
-        if is_text and not any(name in markup.skipped for name in inside):
+    inside = [""]
+    skipped_end = 0
+    tree = OfficeTree(tokens, markup)
+    for position, (token, name) in enumerate(zip(tokens, tree.names, strict=True)):
+        if token.kind in ("text", "cdata") and inside[-1] in markup.mixed and position >= skipped_end:
             begun.append(token)
             token = token._replace(kind="other")
         elif token.kind in ("start", "end"):
             if any(each.words.strip() for each in begun):
                 result += [XmlToken("other", " / "), *begun]
             begun.clear()
-            inside = [*inside, markup.name_of(token)] if token.kind == "start" else inside[:-1]
+            if token.kind == "end":
+                inside.pop()
+            else:
+                inside.append(name)
+                skipped_end = max(skipped_end, tree.ends[position] if name in markup.skipped else 0)
         result.append(token)
     return result
 
