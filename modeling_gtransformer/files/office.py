@@ -106,7 +106,7 @@ class _PartReader(OfficeTree):
         self.markup, self.file = markup, file
         self.originals = self._alternatives()
         self.parts: dict[int, int] = {}  # part numbers by text elements
-        self.links: list[int] = []
+        self.links: list[int] = []  # open ones; the innermost identifies a format
         self.inside = [""]
         self.readings_end = 0
 
@@ -150,9 +150,9 @@ class _PartReader(OfficeTree):
         elif name in markup.links:
             self.links.append(position)
         elif name in markup.runs:
-            file.style = (*self.links,)
+            file.style = (*self.links[-1:],)
         elif name in markup.properties:
-            file.style = (*self.links, *_style(self.tokens[position:stop]))
+            file.style = (*self.links[-1:], *_style(self.tokens[position:stop]))
         elif name in markup.spans:
             file.open_style(position)
             self.links.append(position)

@@ -5,6 +5,7 @@ import io
 import pytest
 from packages import WORD, WORD_NAMESPACES, saved, unpacked, word_document
 
+from modeling_gtransformer.files.docx import read_docx
 from modeling_gtransformer.files.formats import SplitFile
 from modeling_gtransformer.plain_text import sentencex_splitter
 
@@ -134,6 +135,12 @@ def test_links_are_formats():
     file = SplitFile(word_document(f"<w:p>{text('The ')}{link}{text(' cats')}</w:p>"), "docx")
     result = xml_of(file.rejoin(["Les chats noirs"], [[[1, 0, 0], [0, 0, 1], [0, 1, 0]]]))
     assert file.styled == [True] and '<w:hyperlink><w:r><w:t xml:space="preserve">noirs</w:t>' in result
+
+
+def test_formats_of_nested_links_take_linear_memory():
+    link = f"<w:hyperlink>{text('a')}"
+    body = f"<w:p>{link * 9}{'</w:hyperlink>' * 9}</w:p>"
+    assert {len(run.style) for run in read_docx(word_document(body)).blocks[0]} == {1}
 
 
 def test_parts_that_do_not_change_are_copied():
