@@ -192,6 +192,17 @@ def test_nested_elements_are_read_in_linear_time(outside, nested):
     assert twice <= 2.3 * once + SIZE
 
 
+def test_nested_paragraphs_are_copied_in_linear_time():
+    """Of a Word document in two languages."""
+
+    def work(paragraphs):
+        content = word_document(paragraphs + "</w:p>" * paragraphs.count("<w:p>"))
+        return calls(read_and_fill, content, "docx", None, True)
+
+    unit = "<w:p><w:r><w:t>a</w:t></w:r>"
+    assert_linear(work, unit, 9 * len(unit))
+
+
 def test_nested_labels_are_copied_in_linear_time():
     """Of a table of contents in two languages."""
 

@@ -9,6 +9,7 @@ translation follows every paragraph.
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from .languages import language_tag
 from .office import OPEN_XML, OfficeMarkup, OfficeTree, read_office
@@ -149,18 +150,20 @@ class _Copier(OfficeTree):
     def __init__(self, tokens: Sequence[XmlToken], language: str | None):
         super().__init__(tokens, MARKUP)
         self.language = language
+        kinds = (token.get("fldCharType", token.name[0]) for token in tokens)
+        # Number of open fields before each token.
+        self.open_fields = [0, *accumulate({"begin": 1, "end": -1}.get(kind, 0) for kind in kinds)]
 
     def paragraph(self, start: int) -> list[XmlToken]:
-        """Returns the tokens of a marked copy."""
+        """Returns the tokens of a marked copy. A paragraph inside, as of a text box, gets its own copy."""
         stop = self.ends[start]
-        kinds = [token.get("fldCharType", self.tokens[start].name[0]) for token in self.tokens[start:stop]]
         # A field may span several paragraphs.
-        omitted = NOT_COPIED if kinds.count("begin") == kinds.count("end") else NOT_COPIED | FIELDS
+        omitted = NOT_COPIED if self.open_fields[start] == self.open_fields[stop] else NOT_COPIED | FIELDS
         copy: list[XmlToken] = []
         position = start
         while position <= stop:
             token, name = self.tokens[position], self.names[position]
-            if name in omitted:
+            if name in omitted or (name == "w:p" and position > start):
                 position = self.ends[position]
             elif name == "w:p" or (name == "w:r" and self.language):
                 properties, position = self._properties(position)
