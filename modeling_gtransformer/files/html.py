@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from ..plain_text import TEMPLATE_SYNTAX
 from .character_references import escape_for, unescape
 from .html_elements import ends_of_elements
-from .html_tokens import Attribute, Token, html_tokens, words_of
+from .html_tokens import TEMPLATE, Attribute, Token, html_tokens, words_of
 from .languages import language_tag, text_direction
 from .template import TextFile
 
@@ -39,7 +38,6 @@ LABELLED = frozenset({"optgroup", "option", "track"})
 # Elements that declare the language and direction of the page.
 PAGE = frozenset({"body", "html"})
 LANGUAGE_ATTRIBUTES = frozenset({"lang", "xml:lang"})
-TEMPLATE = re.compile(TEMPLATE_SYNTAX)
 CHARSET = re.compile(
     r"""<(?:meta\s[^<>]{0,200}?charset|\?xml\s[^<>]{0,200}?encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
 )
@@ -66,8 +64,8 @@ class _Reader:
     def __init__(self, text: str, tgt_lang: str | None, bilingual: bool):
         self.tokens = list(html_tokens(text))
         self.ends, self.starts = ends_of_elements(self.tokens)
-        self.paired = {*self.starts.values()}
-        self.page = _Page(text, self.tokens, None if bilingual else language_tag(tgt_lang))
+        self.paired = {start: end for end, start in self.starts.items()}
+        self.page = _Page(self.tokens, None if bilingual else language_tag(tgt_lang))
         self.annotations = self._ruby_annotations()
         declared = CHARSET.search(text[:4096])
         self.file = TextFile(escape_for(declared and declared[1]))
@@ -85,7 +83,7 @@ class _Reader:
                 self._add_inline(start, stop)
             else:
                 self.file.end_block()
-                if bilingual or self._is_protected(token):
+                if bilingual or _is_protected(token):
                     self.file.add(self._raw(start, stop))
                 else:
                     self.page.add_markup(self.file, token)
@@ -98,7 +96,7 @@ class _Reader:
         begun = position = 0
         while position < len(self.tokens):
             token, is_annotation = self.tokens[position], position in self.annotations
-            is_protected = not is_annotation and self._is_protected(token)
+            is_protected = not is_annotation and _is_protected(token)
             stop = self.ends[position] if is_protected else position + 1
             is_inline = token.tag in INLINE or (is_protected and token.tag in PROTECTED)
             if token.kind in ("start", "end") and not is_inline and not is_annotation:
@@ -133,7 +131,7 @@ class _Reader:
                 last = None if last is None else position
             elif token.kind == "text" and any(letter.isalpha() for letter in unescape(token.raw)):
                 last = position
-            position = self.ends[position] if self._is_protected(token) else position + 1
+            position = self.ends[position] if _is_protected(token) else position + 1
         return last
 
     def _add_inline(self, start: int, stop: int, copied: frozenset[str] | None = None) -> None:
@@ -157,7 +155,7 @@ class _Reader:
                 self.file.add_text(token.raw, unescape)
             elif token.kind == "template":
                 self.file.add_protected(token.raw, token.raw)
-            elif self._is_protected(token):
+            elif _is_protected(token):
                 behind = self.ends[position]
                 inside = self.tokens[position:behind]
                 raws = [IDENTIFIER.sub("", one.raw) if is_copy and one.kind == "start" else one.raw for one in inside]
@@ -180,9 +178,6 @@ class _Reader:
         if position in self.starts:
             (file.close_link if token.tag == "a" else file.close_style)(self.starts[position])
 
-    def _is_protected(self, token: Token) -> bool:
-        return token.kind == "start" and not self.page.is_translated(token)
-
     def _raw(self, start: int, stop: int) -> str:
         return "".join(token.raw for token in self.tokens[start:stop])
 
@@ -192,11 +187,10 @@ class _Reader:
         A `<ruby>` without an end tag, or with `translate="no"`, has no readings.
         """
         found: set[int] = set()
-        ends = {start: end + 1 for end, start in self.starts.items()}
         behind = 0  # number of the token after the current `<ruby>`
         for position, token in enumerate(self.tokens):
-            if token.kind == "start" and token.tag == "ruby" and self.page.is_translated(token):
-                behind = max(behind, ends.get(position, 0))
+            if token.kind == "start" and token.tag == "ruby" and not _is_protected(token):
+                behind = max(behind, self.paired.get(position, -1) + 1)
             if position in found or position >= behind:
                 continue
             if token.kind in ("start", "end") and token.tag in ("rb", "ruby"):
@@ -209,40 +203,29 @@ class _Reader:
 class _Page:
     """Translates the attributes of tags that users read, and sets those that declare the language of the page."""
 
-    def __init__(self, text: str, tokens: list[Token], language: str | None):
-        self.text, self.language, self.root = text, language, None
-        if self.language is not None:
+    def __init__(self, tokens: list[Token], language: str | None):
+        self.language, self.root = language, None
+        if language is not None:
             self.root = next((token for token in tokens if token.kind == "start" and token.tag == "html"), None)
-        pages = [self.values(token) for token in tokens if token.kind == "start" and token.tag in PAGE]
+        pages = [token.values for token in tokens if token.kind == "start" and token.tag in PAGE]
         languages = [values.get(name, "").lower() for values in pages for name in LANGUAGE_ATTRIBUTES]
         self.source_languages = frozenset(languages) - {""}
 
-    def values(self, token: Token) -> dict[str, str]:
-        return {one.name: unescape(self.text[one.start : one.stop]) for one in reversed(token.attributes)}
-
-    def is_translated(self, token: Token) -> bool:
-        if token.tag in SKIPPED | PROTECTED:
-            # In XHTML, `<script/>` is a complete element.
-            return token.is_empty
-        values = self.values(token)
-        return values.get("translate", "").lower() != "no" and "notranslate" not in values.get("class", "").split()
-
     def add_markup(self, file: TextFile, token: Token) -> None:
         """Adds markup. Each attribute that users read becomes a block."""
-        done = token.start
-        values = self.values(token) if token.kind == "start" else {}
-        for attribute in token.attributes if token.kind == "start" else ():
-            raw = self.text[attribute.start : attribute.stop]
-            file.add(self.text[done : attribute.start])
+        done, values = 0, token.values
+        for attribute in token.attributes:
+            raw = token.raw[attribute.start : attribute.stop]
+            file.add(token.raw[done : attribute.start])
             if _is_for_readers(token.tag, attribute.name, values) and not TEMPLATE.search(raw):
                 file.add_aside(raw, " ".join(unescape(raw).split()), _escape_attribute(attribute, file.escape))
             else:
                 file.add(self._target_value(token, attribute, raw))
             done = attribute.stop
-        rest = self.text[done : token.start + len(token.raw)]
+        rest = token.raw[done:]
         if token is self.root:
             # After the tag name or the last attribute.
-            place = len("<html") if done == token.start else len(token.attributes[-1].quote)
+            place = len(token.attributes[-1].quote) if token.attributes else len("<html")
             rest = rest[:place] + self._missing_attributes(values) + rest[place:]
         file.add(rest)
 
@@ -262,6 +245,16 @@ class _Page:
         name = "xml:lang" if "xmlns" in values else "lang"
         missing = "" if values.keys() & LANGUAGE_ATTRIBUTES else f' {name}="{language}"'
         return missing + (' dir="rtl"' if text_direction(language) == "rtl" and "dir" not in values else "")
+
+
+def _is_protected(token: Token) -> bool:
+    """Returns whether an element begins that is preserved."""
+    if token.kind != "start":
+        return False
+    if token.tag in SKIPPED | PROTECTED:
+        return not token.is_empty  # in XHTML, `<script/>` is a complete element
+    values = token.values
+    return values.get("translate", "").lower() == "no" or "notranslate" in values.get("class", "").split()
 
 
 def _is_for_readers(tag: str, name: str, values: dict[str, str]) -> bool:

@@ -9,6 +9,7 @@ from .character_references import unescape
 
 
 SPACE = r"\t\n\f\r "
+TEMPLATE = re.compile(f"({TEMPLATE_SYNTAX})")
 MARKUP = re.compile(rf"(?P<template>{TEMPLATE_SYNTAX})|<(?P<end>/?)(?P<tag>[a-zA-Z][^{SPACE}/>]*)|<[!?/]")
 # An attribute with the white space before it, or white space before the end of a tag.
 ATTRIBUTE = re.compile(
@@ -17,9 +18,9 @@ ATTRIBUTE = re.compile(
     rf"|(?P<bare>{TEMPLATE_SYNTAX}|[^{SPACE}>\"'][^{SPACE}>]*))?)?)?"
 )
 COMMENT_END = re.compile("--!?>")
-# Elements whose content has no tags, and whether it has character references.
-RAW_TEXT = {"title": True, "textarea": True} | dict.fromkeys(
-    ("iframe", "noembed", "noframes", "script", "style", "xmp"), False
+# Elements whose content has no tags, and its kind.
+RAW_TEXT = {"title": "text", "textarea": "text"} | dict.fromkeys(
+    ("iframe", "noembed", "noframes", "script", "style", "xmp"), "other"
 )
 RAW_TEXT_ENDS = {tag: re.compile(rf"</{tag}(?=[{SPACE}/>])", re.IGNORECASE) for tag in RAW_TEXT}
 # Markup that ends at its own mark, if there is one, instead of the next `>`.
@@ -29,7 +30,7 @@ LONG_MARKUP = {"<![CDATA[": "]]>", "<?php": "?>", "<?=": "?>"}
 @dataclass(frozen=True)
 class Attribute:
     """
-    The name of an attribute in lower case and the place of its value in the file. Unquoted values have no `quote`.
+    The name of an attribute in lower case and the place of its value in the tag. Unquoted values have no `quote`.
     """
 
     name: str
@@ -40,19 +41,22 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Token:
-    """A tag, text, template or other markup, with its characters in the file."""
+    """A tag, text, template or other markup, with its characters in the file. Only start tags have attributes."""
 
     kind: str  # "start", "end", "text", "template", "other"
     raw: str
-    start: int
     tag: str = ""
     attributes: list[Attribute] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         """Whether the tag ends with a slash outside its attributes, as empty XML elements do."""
-        slash = self.start + len(self.raw) - 2
-        return self.raw.endswith("/>") and not any(attribute.stop > slash for attribute in self.attributes[-1:])
+        return self.raw.endswith("/>") and not any(one.stop > len(self.raw) - 2 for one in self.attributes)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The values of the attributes; of repeated ones, the first counts."""
+        return {one.name: unescape(self.raw[one.start : one.stop]) for one in reversed(self.attributes)}
 
 
 def words_of(tokens: Iterable[Token]) -> str:
@@ -71,12 +75,12 @@ def html_tokens(text: str) -> Iterator[Token]:
         mark = MARKUP.search(text, position)
         start = mark.start() if mark else len(text)
         if start > position:
-            yield Token("text", text[position:start], position)
+            yield Token("text", text[position:start])
         if mark is None:
             return
         if mark["template"]:
             position = mark.end()
-            yield Token("template", mark[0], start)
+            yield Token("template", mark[0])
         elif mark["tag"]:
             token = _tag(text, mark)
             yield token
@@ -84,34 +88,31 @@ def html_tokens(text: str) -> Iterator[Token]:
             if token.kind == "start" and token.tag in RAW_TEXT and not token.is_empty:
                 end = RAW_TEXT_ENDS[token.tag].search(text, position)
                 stop = end.start() if end else len(text)
-                yield from _raw_text(text[position:stop], position, RAW_TEXT[token.tag])
+                yield from _raw_text(text[position:stop], RAW_TEXT[token.tag])
                 position = stop
         else:
             position = _markup_end(text, start, last_ends)
-            yield Token("other", text[start:position], start)
+            yield Token("other", text[start:position])
 
 
 def _tag(text: str, mark: re.Match[str]) -> Token:
-    attributes, position = [], mark.end()
+    attributes, begin, position = [], mark.start(), mark.end()
     while (attribute := ATTRIBUTE.match(text, position)) and attribute.end() > position:
         position = attribute.end()
         for kind, quote in (("double", '"'), ("single", "'"), ("bare", "")):
             if attribute[kind] is not None:
-                attributes.append(Attribute(attribute["name"].lower(), *attribute.span(kind), quote))
-    position = min(position + 1, len(text))  # the `>`
-    raw = text[mark.start() : position]
-    return Token("end" if mark["end"] else "start", raw, mark.start(), mark["tag"].lower(), attributes)
+                start, stop = attribute.span(kind)
+                attributes.append(Attribute(attribute["name"].lower(), start - begin, stop - begin, quote))
+    raw, tag = text[begin : position + 1], mark["tag"].lower()  # the last character is the `>`
+    return Token("end", raw, tag) if mark["end"] else Token("start", raw, tag, attributes)
 
 
-def _raw_text(raw: str, start: int, has_references: bool) -> Iterator[Token]:
-    position = 0
-    for template in re.finditer(TEMPLATE_SYNTAX, raw) if has_references else ():
-        if template.start() > position:
-            yield Token("text", raw[position : template.start()], start + position)
-        yield Token("template", template[0], start + template.start())
-        position = template.end()
-    if position < len(raw):
-        yield Token("text" if has_references else "other", raw[position:], start + position)
+def _raw_text(raw: str, kind: str) -> Iterator[Token]:
+    """Yields the content of an element without tags."""
+    parts = TEMPLATE.split(raw) if kind == "text" else [raw]
+    for number, part in enumerate(parts):
+        if part:
+            yield Token("template" if number % 2 else kind, part)
 
 
 def _markup_end(text: str, start: int, last_ends: dict[str, int]) -> int:

@@ -16,9 +16,9 @@ def test_tokens_are_the_file(text):
     tokens = list(html_tokens(text))
     assert "".join(token.raw for token in tokens) == text
     for token in tokens:
-        assert token.raw and text.startswith(token.raw, token.start)
+        assert token.raw
         for attribute in token.attributes:
-            assert token.start < attribute.start <= attribute.stop <= token.start + len(token.raw)
+            assert 0 < attribute.start <= attribute.stop <= len(token.raw)
 
 
 @pytest.mark.parametrize(
