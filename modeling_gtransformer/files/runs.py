@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from ..plain_text import Splitter, SplitText, split_text
+from ..plain_text import Splitter, split_text
 from ..sentence import Alignment
 from .boundaries import WORD, SpanAlignment, Style, cut_around_protected, protected_places
 
@@ -50,14 +50,12 @@ class SplitBlock:
 
     def __init__(self, block: Block, splitter: Splitter | None = None):
         self.block = block
+        self._text = "".join(run.text for run in block)
         self._bounds = [0, *accumulate(len(run.text) for run in block)]
-        text = "".join(run.text for run in block)
         has_words = any(letter.isalpha() for run in block if run.markup is None for letter in run.text)
-        split = self._joined(split_text(text, splitter)) if has_words else SplitText([], [text])
-        self.sentences, self._separators = split.sentences, split.separators
-        lengths = [len(each) for pair in zip(self._separators, self.sentences, strict=False) for each in pair]
-        self._starts = [*accumulate(lengths)][::2]
-        pieces = [self._pieces(*place) for place in zip(self.sentences, self._starts, strict=True)]
+        self._spans = self._sentence_spans(splitter) if has_words else []
+        self.sentences = [self._text[start:stop] for start, stop in self._spans]
+        pieces = [self._pieces(*span) for span in self._spans]
         self.protected = [
             [piece.strip() for index, piece in own.items() if block[index].markup is not None and piece.strip()]
             for own in pieces
@@ -87,57 +85,60 @@ class SplitBlock:
             One string per run.
         """
         markup = [run.markup or "" for run in self.block]
+        pieces: list[dict[int, str]] = []
+        done = 0
+        alignments = alignments or [None] * len(translations)
+        for span, before, after, alignment in zip(self._spans, self.sentences, translations, alignments, strict=True):
+            pieces.append(self._pieces(done, span[0]))
+            is_same = after == before
+            pieces.append(self._pieces(*span) if is_same else self._translated(span, after, alignment, markup))
+            done = span[1]
+        pieces.append(self._pieces(done, len(self._text)))
         texts: list[list[str]] = [[] for _ in self.block]
-        place = 0
-        for number, separator in enumerate(self._separators):
-            pieces = [self._pieces(separator, place)]
-            place += len(separator)
-            if number < len(self.sentences):
-                sentence, translation = self.sentences[number], translations[number]
-                alignment = alignments[number] if alignments else None
-                pieces.append(self._pieces(sentence, place))
-                if translation != sentence:  # an unchanged sentence keeps its pieces
-                    pieces[-1] = self._translated(pieces[-1], number, translation, alignment, markup)
-                place += len(sentence)
-            for index, piece in (item for own in pieces for item in own.items()):
-                texts[index].append(piece)
+        for index, piece in (item for own in pieces for item in own.items()):
+            texts[index].append(piece)
         return [
             "".join(own) if run.markup is None else around
             for run, own, around in zip(self.block, texts, markup, strict=True)
         ]
 
-    def _joined(self, split: SplitText) -> SplitText:
-        """Joins sentences whose separator is inside a protected run."""
-        bounds = pairwise(self._bounds)
-        spans = [span for run, span in zip(self.block, bounds, strict=True) if run.markup is not None and run.text]
-        sentences: list[list[str]] = []
-        separators, place = [split.separators[0]], len(split.separators[0])
-        for sentence, separator in zip(split.sentences, split.separators[1:], strict=True):
-            before = bisect_left(spans, (place,)) - 1  # the last protected run that begins before the sentence
-            if sentences and before >= 0 and place - len(separators[-1]) < spans[before][1]:
-                sentences[-1] += [separators.pop(), sentence]
-            else:
-                sentences.append([sentence])
-            separators.append(separator)
-            place += len(sentence) + len(separator)
-        return SplitText(["".join(parts) for parts in sentences], separators)
+    def _sentence_spans(self, splitter: Splitter | None) -> list[tuple[int, int]]:
+        """Returns the places of the sentences. Sentences whose separator is inside a protected run are joined."""
+        runs = zip(self.block, pairwise(self._bounds), strict=True)
+        protected = [span for run, span in runs if run.markup is not None and run.text]
+        split = split_text(self._text, splitter)
+        spans: list[tuple[int, int]] = []
+        place = 0
+        for separator, sentence in zip(split.separators, split.sentences, strict=False):
+            start, place = place + len(separator), place + len(separator) + len(sentence)
+            before = bisect_left(protected, (start,)) - 1  # the last protected run that begins before the sentence
+            if spans and before >= 0 and spans[-1][1] < protected[before][1]:
+                start, _ = spans.pop()
+            spans.append((start, place))
+        return spans
 
-    def _pieces(self, text: str, start: int) -> dict[int, str]:
-        """Returns the pieces of a part of the block by the numbers of their runs."""
-        bounds, stop = self._bounds, start + len(text)
-        numbers = range(bisect_right(bounds, start) - 1, bisect_left(bounds, stop))
-        pieces = {index: text[max(bounds[index] - start, 0) : bounds[index + 1] - start] for index in numbers}
-        return {index: piece for index, piece in pieces.items() if piece}
+    def _pieces(self, start: int, stop: int, with_neighbours: bool = False) -> dict[int, str]:
+        """
+        Returns the pieces of a part of the block by the numbers of their runs. With neighbours, translated runs that
+        touch it have empty pieces: words may move there, before or after the markup at its edge.
+        """
+        bounds = self._bounds
+        touching = range(max(bisect_left(bounds, start) - 1, 0), min(bisect_right(bounds, stop), len(self.block)))
+        pieces = {index: self._text[max(bounds[index], start) : min(bounds[index + 1], stop)] for index in touching}
+        return {
+            index: piece
+            for index, piece in pieces.items()
+            if piece or (with_neighbours and self.block[index].markup is None)
+        }
 
     def _translated(
-        self, pieces: dict[int, str], number: int, translation: str, alignment: Alignment | None, markup: list[str]
+        self, span: tuple[int, int], translation: str, alignment: Alignment | None, markup: list[str]
     ) -> dict[int, str]:
         """
         Cuts the translation of a sentence into pieces. Protected runs take the order of their words in the
         translation, unless any has empty markup.
         """
-        if alignment is not None:
-            pieces = self._with_neighbours(pieces, self._starts[number], self.sentences[number])
+        pieces = self._pieces(*span, with_neighbours=alignment is not None)
         runs, texts = [self.block[index] for index in pieces], [*pieces.values()]
         protected = [place for place, run in enumerate(runs) if run.markup is not None]
         places = protected_places(texts, protected, translation)
@@ -153,18 +154,6 @@ class SplitBlock:
         found = {place: places[order[place]] for place in protected}
         cut = cut_around_protected(translation, [texts[place] for place in order], found, spans)
         return dict(zip(pieces, cut, strict=True))
-
-    def _with_neighbours(self, pieces: dict[int, str], start: int, sentence: str) -> dict[int, str]:
-        """
-        Adds empty pieces for translated runs that touch a sentence. Words may move there, before or after the markup
-        at the edge of the sentence.
-        """
-        first = bisect_left(self._bounds, start) - 1
-        last = bisect_right(self._bounds, start + len(sentence))
-        touching = range(max(first, 0), min(last, len(self.block)))
-        return {
-            index: pieces.get(index, "") for index in touching if index in pieces or self.block[index].markup is None
-        }
 
 
 def _span_alignment(styles: list[Style], texts: list[str], alignment: Alignment) -> SpanAlignment:
