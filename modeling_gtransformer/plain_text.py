@@ -9,8 +9,9 @@ from itertools import accumulate, chain, pairwise
 
 Splitter = Callable[[str], Iterable[str]]
 
-LINE_END = r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-LINE, CELL = re.compile(f"({LINE_END})"), re.compile(f"({LINE_END}|\t)")
+LINE_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+# The end of a line, and what stands in a line or between its tabs.
+LINE_END, CELL = re.compile(rf"(\r\n|[{LINE_ENDS}])"), re.compile(rf"[^\t{LINE_ENDS}]+")
 # Bullets and numbers of list items.
 ITEM = re.compile(r"\s*(?:[-*+•‣·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 # What precedes the text of a line: also marks of quoted lines, and numbers of sections and references.
@@ -90,9 +91,9 @@ class BilingualText(SplitText):
 
     def rejoin(self, sentences: Sequence[str]) -> str:
         """Returns the text with the lines of these sentences after its own."""
-        source = LINE.split(super().rejoin(self.sentences))
-        translated = LINE.split(super().rejoin([LINE.sub(" ", sentence) for sentence in sentences]))
-        numbers = set(accumulate(len(LINE.findall(gap)) for gap in self.separators[:-1]))
+        source = LINE_END.split(super().rejoin(self.sentences))
+        translated = LINE_END.split(super().rejoin([LINE_END.sub(" ", sentence) for sentence in sentences]))
+        numbers = set(accumulate(len(LINE_END.findall(gap)) for gap in self.separators[:-1]))
         line_end = source[1] if len(source) > 1 else "\n"
         result = []
         for number, (line, other, end) in enumerate(
@@ -116,7 +117,8 @@ def split_text(text: str, splitter: Splitter | None = None) -> SplitText:
         ValueError: the splitter changed or omitted words.
     """
     sentences, separators, done = [], [""], 0
-    for start, line in _lines(text):
+    for cell in CELL.finditer(text):
+        start, line = cell.start(), cell[0]
         item = LINE_START.match(line)
         place = item.end() if item else 0  # end of the previous sentence
         for sentence in [line[place:]] if splitter is None else splitter(line[place:]):
@@ -173,20 +175,16 @@ def sentencex_splitter(language: str | None) -> Splitter:
 
     def split(stretch: str) -> Iterable[str]:
         # sentencex fails at white space outside ASCII after a capital letter ("plan B\u2003.").
-        pieces = accumulate(map(len, _segmented(segment, code, OTHER_SPACE.sub(" ", stretch))), initial=0)
-        return [stretch[start:stop] for start, stop in pairwise(pieces)]
+        text = OTHER_SPACE.sub(" ", stretch)
+        try:
+            lengths = [len(sentence) for sentence in segment(code, text)]
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # its panics are not subclasses of `Exception`
+            raise ValueError(f"sentencex cannot split {text[:80]!r}: {error}") from error
+        return [stretch[start:stop] for start, stop in pairwise(accumulate(lengths, initial=0))]
 
     return lambda line: _in_stretches(line, split)
-
-
-def _segmented(segment: Callable[[str, str], Iterable[str]], code: str, text: str) -> list[str]:
-    """Splits a text with `sentencex`. Turns its panics, which are not subclasses of `Exception`, into `ValueError`."""
-    try:
-        return list(segment(code, text))
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:
-        raise ValueError(f"sentencex cannot split {text[:80]!r}: {error}") from error
 
 
 def _in_stretches(line: str, splitter: Splitter) -> Iterable[str]:
@@ -206,12 +204,3 @@ def language_code(language: str | None) -> str | None:
     """Returns `de` for `de_DE` or `[de]`; `None` without a code of two or three letters, as in `[target]`."""
     code = re.search("(?<![a-z])[a-z]{2,3}(?![a-z])", language or "")
     return code[0] if code else None
-
-
-def _lines(text: str) -> Iterable[tuple[int, str]]:
-    """Yields the start of every line or of its cells between tabs, and their text."""
-    start = 0
-    for number, part in enumerate(CELL.split(text)):
-        if number % 2 == 0:
-            yield start, part
-        start += len(part)
