@@ -177,7 +177,6 @@ class _Reader:
         self.words: list[str] = []
         self.start = 0
         self.is_directive = False
-        self.links: list[int] = []
 
     def read(self, event: Event) -> None:
         if event.kind == "Text":
@@ -245,7 +244,6 @@ class _Reader:
             self._end_block()
 
     def _open_link(self, name: int, raw: str) -> None:
-        self.links.append(name)
         self.file.open_link(name)
         self.file.add(raw)
 
@@ -257,8 +255,7 @@ class _Reader:
             self.file.close_emphasis(raw)
             return
         self.file.add(raw)
-        if event.start in self.links:
-            self.file.close_link(self.links.pop())
+        self.file.close_link(event.start)
         self.add = self.file.add  # an empty anchor was never opened
 
     def _end_line(self, stop: int) -> None:

@@ -39,7 +39,7 @@ class MarkdownTemplate(TextFile):
             self.add(mark)
             return
         number, first = self._open_marks.pop()
-        if any(self.has_words(inside) for inside in range(first, len(self._parts))):
+        if any(self.runs_with_words(first, len(self._parts))):
             self._emphases.append((first, len(self._parts)))
         self.add(mark)
         self.close_style(number)

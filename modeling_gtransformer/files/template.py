@@ -1,7 +1,7 @@
 """A file as a template: blocks of runs to translate, and markup that is preserved byte for byte."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from .runs import Block, Run, Style
@@ -144,10 +144,12 @@ class TextFile:
         if self.document_starts[-1] < len(self.blocks):
             self.document_starts.append(len(self.blocks))
 
-    def has_words(self, number: int) -> bool:
-        """Returns whether a part is a run that is not blank."""
-        part = self._parts[number]
-        return isinstance(part, _FilePart) and bool(part.raw.strip())
+    def runs_with_words(self, first: int, stop: int) -> "Iterator[tuple[int, _FilePart]]":
+        """Yields the runs among these parts that are not blank, with their numbers."""
+        for number in range(first, stop):
+            part = self._parts[number]
+            if isinstance(part, _FilePart) and part.raw.strip():
+                yield number, part
 
     def own_texts(self) -> list[list[str]]:
         """Returns the texts that leave the file unchanged."""
@@ -184,8 +186,7 @@ class TextFile:
 
     def _restore_link(self, result: list[str], first: int, last: int) -> None:
         """Restores the text of a link that its translation leaves without words."""
-        inside = [(number, part) for number, part in enumerate(self._parts[first:last], first)]
-        runs = [(number, part) for number, part in inside if isinstance(part, _FilePart) and part.raw.strip()]
+        runs = [*self.runs_with_words(first, last)]
         if runs and not any(result[number].strip() for number, _ in runs):
             for number, part in runs:
                 result[number] = part.raw + part.tail
