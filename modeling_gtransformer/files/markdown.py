@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import Any, NamedTuple
 
 from ..plain_text import ADDRESS, TEMPLATE_SYNTAX
@@ -89,8 +89,9 @@ def read_markdown(text: str) -> MarkdownTemplate:
     options |= Options.ENABLE_TASKLISTS | Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
     options |= Options.ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS
     reader = _Reader(content, marks)
-    for event in _events(events_with_range(masked.decode(), options=options)):
-        reader.read(event)
+    end = Event("", "", "", len(content), len(content))
+    for event, following in pairwise(chain(_events(events_with_range(masked.decode(), options=options)), [end])):
+        reader.read(event, following.start)
     return reader.finish()
 
 
@@ -170,19 +171,20 @@ class _Reader:
         self.content, self.marks = content, deque(marks)
         self.file = MarkdownTemplate(_escape, drop_blank_lines=True)
         self.done = 0
-        # The method that adds the markup before the next event: it may open an emphasis or link, or continue a
-        # paragraph.
+        # The method that adds the markup before the next event: it may open an emphasis or link.
         self.add: Callable[[str], None] = self.file.add
         # Words of the current line, the place where it begins, and whether it belongs to a directive.
         self.words: list[str] = []
         self.start = 0
         self.is_directive = False
 
-    def read(self, event: Event) -> None:
+    def read(self, event: Event, following: int) -> None:
+        """Reads an event. The following one begins at a place, or ends an element that began before it."""
         if event.kind == "Text":
             self._read_text(event)
         elif event.kind == "SoftBreak":
-            self._end_line(event.stop)
+            is_escaped = self.content[following - 1 : following] == b"\\"
+            self._end_line(max(event.stop, following - is_escaped))
         elif event.kind == "Start" and (event.tag in EMPHASIS or event.tag == "Link"):
             self._add_until(event.start)
             self.add = self.file.open_emphasis if event.tag in EMPHASIS else partial(self._open_link, event.start)
@@ -259,13 +261,12 @@ class _Reader:
         self.add = self.file.add  # an empty anchor was never opened
 
     def _end_line(self, stop: int) -> None:
-        """Ends a line of a paragraph. A line with a directive ends its paragraph."""
+        """Ends a line of a paragraph before the words of the next line. A line with a directive ends its paragraph."""
         if self.is_directive:
             self._add_until(stop)
             self._end_block()
         else:
             self._add_line(stop)
-            self.add = self.file.add_continuation
 
     def _end_block(self) -> None:
         self.file.end_block()

@@ -19,7 +19,8 @@ class TextFile:
 
     Args:
         escape: escapes text for the file.
-        drop_blank_lines: whether to drop a line that its translation leaves blank, which would end the paragraph.
+        drop_blank_lines: whether to drop the end of a line that its translation leaves blank, which would end the
+            paragraph.
 
     Attributes:
         blocks: the paragraphs, in order; sentences do not cross them.
@@ -32,12 +33,14 @@ class TextFile:
         self.blocks: list[Block] = []
         self.document_starts = [0]
         self.style: Style = ()
-        self._parts: list[str | _Continuation | _FilePart | _Reading] = []
+        self._parts: list[str | _FilePart] = []
         # State of the open paragraph: the number of its block, or `None` without text; parts where words may move,
         # with their formats; parts that are readings.
         self._open: int | None = None
         self._insertions: list[tuple[int, Style]] = []
         self._readings: list[int] = []
+        # The blocks of the readings in ended paragraphs.
+        self._reading_blocks: dict[int, int] = {}
         # Parts that begin and end a link, and the first parts of open links.
         self._links: list[tuple[int, int]] = []
         self._open_links: dict[Hashable, int] = {}
@@ -47,10 +50,6 @@ class TextFile:
     def add(self, markup: str) -> None:
         """Adds markup, which is preserved."""
         self._parts.append(markup)
-
-    def add_continuation(self, markup: str) -> None:
-        """Adds markup before a further line of a paragraph. It is dropped together with that line."""
-        self._parts.append(_Continuation(markup))
 
     def add_reading(self, markup: str) -> None:
         """Adds a ruby reading. It is removed when its paragraph is translated."""
@@ -69,7 +68,7 @@ class TextFile:
 
     def add_line(self, raw: str, tail: str, unescape: Callable[[str], str] = str) -> None:
         """
-        Adds a line to translate, and the characters between it and the next line of its paragraph. A typographic
+        Adds a line to translate, and the characters up to the words of the next line of its paragraph. A typographic
         hyphen at its end splits a word.
         """
         text = unescape(raw)
@@ -124,8 +123,7 @@ class TextFile:
     def end_block(self) -> None:
         if self._open is not None:
             self._use_insertions(self._open)
-            for place in self._readings:
-                self._parts[place] = _Reading(str(self._parts[place]), self._open)
+            self._reading_blocks |= dict.fromkeys(self._readings, self._open)
         self._open, self._insertions, self._readings = None, [], []
 
     def open_paragraph(self) -> None:
@@ -163,23 +161,22 @@ class TextFile:
         before = self.own_texts()
         last, last_before = ([*map(_last_words, texts)] for texts in (blocks, before))
         result: list[str] = []
-        is_dropped = False
         for part in self._parts:
-            if isinstance(part, _FilePart):
-                block, number = part.block, part.number
-                filled = self._filled(part, blocks[block][number], "".join(blocks[block][number + 1 : number + 2]))
-                is_blank = bool(before[block][number].strip()) and not blocks[block][number].strip()
-                is_last = number == last[block] < last_before[block]
-                is_dropped = self.drop_blank_lines and bool(part.tail) and (is_blank or is_last)
-                if not is_dropped:
-                    filled += part.tail
-                elif number < last[block] and (filled or "".join(result[-1:]))[-1:].strip():
-                    filled += " "
-                result.append(filled)
-            elif isinstance(part, _Reading):
-                result.append(part.markup if list(blocks[part.block]) == before[part.block] else "")
-            else:
-                result.append("" if is_dropped and isinstance(part, _Continuation) else str(part))
+            if isinstance(part, str):
+                result.append(part)
+                continue
+            block, number = part.block, part.number
+            filled = self._filled(part, blocks[block][number], "".join(blocks[block][number + 1 : number + 2]))
+            is_blank = bool(before[block][number].strip()) and not blocks[block][number].strip()
+            is_last = number == last[block] < last_before[block]
+            if not (self.drop_blank_lines and (is_blank or is_last)):
+                filled += part.tail
+            elif part.tail and number < last[block] and (filled or "".join(result[-1:]))[-1:].strip():
+                filled += " "
+            result.append(filled)
+        for place, block in self._reading_blocks.items():
+            if list(blocks[block]) != before[block]:
+                result[place] = ""
         for begin, end in self._links:
             self._restore_link(result, begin, end)
         return result
@@ -243,17 +240,6 @@ def character_behind(parts: Sequence[str], start: int) -> str:
 def _last_words(texts: Sequence[str]) -> int:
     """Returns the number of the last text that is not blank, or -1."""
     return max((number for number, text in enumerate(texts) if text.strip()), default=-1)
-
-
-class _Continuation(str):
-    """Markup before a further line of a paragraph."""
-
-
-class _Reading(NamedTuple):
-    """Markup that is dropped when its block changes."""
-
-    markup: str
-    block: int
 
 
 class _FilePart(NamedTuple):
