@@ -169,7 +169,7 @@ class _Reader:
 
     def __init__(self, content: bytes, marks: list[Mark]):
         self.content, self.marks = content, deque(marks)
-        self.file = MarkdownTemplate(_escape, drop_blank_lines=True)
+        self.file = MarkdownTemplate(_escape)
         self.done = 0
         # The method that adds the markup before the next event: it may open an emphasis or link.
         self.add: Callable[[str], None] = self.file.add

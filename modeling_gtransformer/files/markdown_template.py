@@ -1,9 +1,8 @@
 """A template for Markdown files. Marks of emphasis stay valid around other text."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
 
 from .template import TextFile, character_before, character_behind
 
@@ -13,8 +12,8 @@ class MarkdownTemplate(TextFile):
     A file with marks of emphasis. They adapt to the text inside: `****`, `** x**` and `a_b_` do not mark emphasis.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
+    def __init__(self, escape: Callable[[str], str]):
+        super().__init__(escape, drop_blank_lines=True)
         # Numbers of open formats, and of the parts that open them.
         self._open_marks: list[tuple[int, int]] = []
         # Numbers of the parts that open and close an emphasis, inner ones first.
@@ -58,11 +57,12 @@ class MarkdownTemplate(TextFile):
                 parts[first] = parts[last] = ""
                 continue
             end = next(number for number in reversed(inside) if parts[number].strip())
-            # Marks must touch words, so white space moves outside.
+            # Marks must touch words, so white space and line ends move outside.
             words = parts[begin].lstrip(" \t")
             parts[first] = parts[begin][: len(parts[begin]) - len(words)] + parts[first]
             parts[begin] = words
-            words = parts[end].rstrip(" \t")
+            part = self._parts[end]
+            words = parts[end].removesuffix("" if isinstance(part, str) else part.tail).rstrip(" \t")
             parts[last] += parts[end][len(words) :]
             parts[end] = words
             before = character_before(parts, first) if parts[first][:1].strip() else ""

@@ -168,7 +168,8 @@ def test_bodies_of_admonitions_and_tabs():
          "::: tip Titel\r\nT.\r\n:::\r\n"),
         # A line break parts sentences, in a cell as well.
         ("| a<br>b c | d |\n|---|---|\n", ["a", "b c", "d"], ["A", "B", "D"], "| A<br>B | D |\n|---|---|\n"),
-        # A link is never without words.
+        # A link is never without words, nor its lines without their marks.
+        ("> [a\n> b](c) d\n", ["a b d"], [""], "> [a\n> b](c)\n"),
         ("a [link](b), c\n", ["a link, c"], ["Ja"], "Ja [link](b)\n"),
         ("[one](a)\n", ["one"], [""], "[one](a)\n"),
         # Emphasis without words goes; the white space in it goes outside, and in a word underscores mark nothing.
@@ -237,6 +238,7 @@ def test_details_of_commonmark(content, sentences, expected):
         ("one _two_ three", ["1", "2", " 3"], "1*2* 3"),
         ("one _two_ three", ["1 ", "2", "3"], "1 *2*3"),
         ("***a***", ["", "", "b", "", ""], "***b***"),
+        ("> *one\n> two* three", ["", "1", "", "3"], "> *1*\n> 3"),
         ("***a***", ["", "", "", "", ""], ""),
     ],
 )
