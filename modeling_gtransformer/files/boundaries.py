@@ -38,9 +38,6 @@ class SpanAlignment:
     styles: Sequence[Style]
     weights: Sequence[Mapping[Style, float]]
 
-    def part(self, words: slice, pieces: slice) -> "SpanAlignment":
-        return SpanAlignment(self.styles[pieces], self.weights[words])
-
     def cuts(self, has_words: Sequence[bool], proportional: Sequence[int]) -> list[int] | None:
         """
         Places boundaries by dynamic programming to maximize the weight of words in pieces of their style.
@@ -151,7 +148,7 @@ def cut_around_protected(
         own = None
         if alignment is not None and not carried.strip():
             words = slice(bisect_left(word_starts, done), bisect_left(word_starts, stop))
-            own = alignment.part(words, slice(first, last))
+            own = SpanAlignment(alignment.styles[first:last], alignment.weights[words])
         result[first:last] = _cut(left, pieces[first:last], own)
 
     for index, start in protected.items():
@@ -193,16 +190,14 @@ def _cut(translation: str, texts: Sequence[str], alignment: SpanAlignment | None
     """Cuts a translation between words: by alignment if there is one, else in proportion to the sentence."""
     if len(texts) == 1:
         return [translation]
-    source = "".join(texts)
-    proportional = _proportional_places(source, translation)
-    words = [word.span() for word in WORD.finditer(translation)]
+    places = _BoundaryPlaces("".join(texts), translation)
+    words, proportional = places.words, _proportional_places(places.source, translation)
     starts, ends = [*(start for start, _ in words), len(translation)], [0, *(end for _, end in words)]
     bounds = [0, *accumulate(map(len, texts))]
-    source_ends = [word.end() for word in WORD.finditer(source)]
+    source_ends = [end for _, end in places.source_words]
     # A piece needs a word if a word of the sentence ends in it.
     needs = [bisect_right(source_ends, last) > bisect_right(source_ends, first) for first, last in pairwise(bounds)]
-    places, later = _BoundaryPlaces(source, translation), sum(needs)
-    wanted = None
+    wanted, later = None, sum(needs)
     if alignment is not None and len(alignment.weights) == len(words):
         wanted = alignment.cuts(needs, [bisect_left(ends, proportional(bound), 1) - 1 for bound in bounds[1:-1]])
     cuts, done = [0], 0
@@ -227,13 +222,12 @@ class _BoundaryPlaces:
 
     def __init__(self, source: str, translation: str):
         self.source, self.occurrences = source, Occurrences(translation)
-        self.source_words = [match.span() for match in WORD.finditer(source)]
+        self.source_words = [word.span() for word in WORD.finditer(source)]
+        self.words = [word.span() for word in WORD.finditer(translation)]
+        spaces = [space.span() for space in re.finditer(r"\s+", translation)]
         edges = (0, len(translation))
-        words, spaces = (
-            [match.span() for match in pattern.finditer(translation)] for pattern in (WORD, re.compile(r"\s+"))
-        )
         self.before_words, self.behind_words, self.before_spaces, self.behind_spaces = (
-            sorted({*edges, *(span[side] for span in spans)}) for spans in (words, spaces) for side in (0, 1)
+            sorted({*edges, *(span[side] for span in spans)}) for spans in (self.words, spaces) for side in (0, 1)
         )
         self.has_spaces = bool(spaces)
 

@@ -74,22 +74,18 @@ def words_of(raw: str) -> str:
     return unescape(raw)
 
 
-def ends_of(tokens: Sequence[XmlToken]) -> dict[int, int]:
-    """Maps the numbers of start tags to the numbers of their end tags."""
-    ends, open_tags = {}, []
-    for number, token in enumerate(tokens):
-        if token.kind == "start":
-            open_tags.append(number)
-        elif token.kind == "end":
-            ends[open_tags.pop()] = number
-    return ends
-
-
 class XmlTree:
-    """Tokens as a tree. Elements are addressed by the numbers of their start tags."""
+    """Tokens as a tree. Elements are addressed by the numbers of their start tags, and `ends` are their end tags."""
 
     def __init__(self, tokens: Sequence[XmlToken]):
-        self.tokens, self.ends = tokens, ends_of(tokens)
+        self.tokens = tokens
+        self.ends: dict[int, int] = {}
+        open_tags = []
+        for number, token in enumerate(tokens):
+            if token.kind == "start":
+                open_tags.append(number)
+            elif token.kind == "end":
+                self.ends[open_tags.pop()] = number
 
     def raw(self, start: int, stop: int) -> str:
         return "".join(token.raw for token in self.tokens[start:stop])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling_gtransformer.files.xml_tokens import ends_of, with_attribute, xml_escape, xml_tokens
+from modeling_gtransformer.files.xml_tokens import XmlTree, with_attribute, xml_escape, xml_tokens
 
 
 XML = """<?xml version="1.0"?>
@@ -24,7 +24,7 @@ def test_tokens():
     assert root.name == ("u", "a") and root.get("b", "u") == "1" and root.get("c") == "é>" and root.get("b") == ""
     assert empty.raw == "<d/>" and tokens[3].raw == ""
     assert [token.words for token in tokens[4:7]] == [" t&xä \u00a0\r\n", "g<h", "i"]
-    assert ends_of(tokens) == {1: 11, 2: 3, 8: 10}
+    assert XmlTree(tokens).ends == {1: 11, 2: 3, 8: 10}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_any_file_is_its_tokens_or_refused(text):
     except ValueError:
         return
     assert "".join(token.raw for token in tokens) == content
-    assert len(ends_of(tokens)) == sum(token.kind == "start" for token in tokens)
+    assert len(XmlTree(tokens).ends) == sum(token.kind == "start" for token in tokens)
 
 
 def test_attributes_are_set_in_a_tag():
