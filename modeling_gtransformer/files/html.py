@@ -163,8 +163,6 @@ class _Reader:
             elif position in kept or not is_copy:
                 self._add_tag(position, is_copy)
             position = behind
-        if is_copy:
-            self.file.end_block()
 
     def _add_tag(self, position: int, is_copy: bool) -> None:
         """Adds an inline tag, or other markup, as the boundary of a format."""
