@@ -205,7 +205,7 @@ class _Page:
         self.language, self.root = language, None
         if language is not None:
             self.root = next((token for token in tokens if token.kind == "start" and token.tag == "html"), None)
-        pages = [token.values for token in tokens if token.kind == "start" and token.tag in PAGE]
+        pages = [token.values for token in tokens if token.tag in PAGE]
         languages = [values.get(name, "").lower() for values in pages for name in LANGUAGE_ATTRIBUTES]
         self.source_languages = frozenset(languages) - {""}
 

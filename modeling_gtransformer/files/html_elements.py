@@ -105,5 +105,4 @@ class _OpenElements:
 
 
 def _declares_xml(token: Token) -> bool:
-    has_namespace = any(attribute.name == "xmlns" for attribute in token.attributes)
-    return token.raw.startswith("<?xml") or (token.tag == "html" and has_namespace)
+    return token.raw.startswith("<?xml") or (token.tag == "html" and "xmlns" in token.values)

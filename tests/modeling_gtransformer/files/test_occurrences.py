@@ -1,4 +1,4 @@
-"""Words are found as whole words."""
+"""Words are found as whole words, as the examples of `Occurrences` show."""
 
 import pytest
 
@@ -9,8 +9,6 @@ from modeling_gtransformer.files.occurrences import Occurrences
 @pytest.mark.parametrize(
     "words, text, places",
     [
-        ("in", "in Berlin, (in)", [0, 12]),
-        ("api", "The API, apis", [4]),
         ("a", "A and a", [6]),  # the same case counts first
         ("foo()", "foo() xfoo() foo", [0]),
         ("-", "wohl-bekannt", [4]),
