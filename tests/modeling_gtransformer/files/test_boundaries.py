@@ -19,6 +19,8 @@ def test_an_occurrence_is_taken_once():
     """Also where it is the nearest of two."""
     pieces = ["x", " ", "x", " a long rest of it with x"]
     assert protected_places(pieces, [0, 2], "das hier x und x") == {0: 9, 2: 15}
+    # A part of a word takes none of a whole word.
+    assert protected_places(["Quote", "s and ", "Quote"], [0, 2], "Quote und Zitate") == {0: None, 2: 0}
 
 
 def test_words_before_a_lost_piece_end_with_a_space():

@@ -220,6 +220,7 @@ def test_a_paragraph_of_many_marks():
         ("\\&copy; &copy &copy;\n", ["&copy; &copy ©"], "\\&COPY; &COPY ©\n"),
         ("`Tag`s are `Tags`\n", ["Tags are Tags"], "`Tag`S ARE `Tags`\n"),
         ("`Quote` and `Quote`s\n", ["Quote and Quotes"], "`Quote` AND `Quote`S\n"),
+        ("one\n\\*two\n", ["one *two"], "ONE\n\\*TWO\n"),
         ("magic __get & __set\n", ["magic __get & __set"], "MAGIC \\_\\_GET & \\_\\_SET\n"),
     ],
 )

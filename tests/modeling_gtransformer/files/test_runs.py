@@ -125,6 +125,12 @@ def align(runs, translation, links):
     return SplitBlock(runs).fill([translation], [alignment])
 
 
+def test_words_go_to_the_runs_that_they_are_aligned_with():
+    runs = [Run("The "), Run("black", style=(1,)), Run(" cat, here.")]
+    links = {"Hier": "here", "le": "The", "chat": "cat", "noir": "black"}
+    assert align(runs, "Hier, le chat noir!", links) == ["Hier, le chat ", "noir", "!"]
+
+
 def test_alignment_beside_what_is_kept():
     links = {"chat": "cat", "noir": "black", "dort": "sleeps", "Le": "The", "ici": "here"}
     runs = align(STYLED, "Le chat noir foo() dort ici.", links)
