@@ -129,6 +129,9 @@ def test_words_go_to_the_runs_that_they_are_aligned_with():
     runs = [Run("The "), Run("black", style=(1,)), Run(" cat, here.")]
     links = {"Hier": "here", "le": "The", "chat": "cat", "noir": "black"}
     assert align(runs, "Hier, le chat noir!", links) == ["Hier, le chat ", "noir", "!"]
+    # Also to an empty run at the edge of the sentence.
+    runs = [Run(""), Run("Black", style=(1,)), Run(" cats")]
+    assert align(runs, "Chats noirs", {"Chats": "cats", "noirs": "Black"}) == ["Chats ", "noirs", ""]
 
 
 def test_alignment_beside_what_is_kept():
