@@ -151,9 +151,10 @@ def test_block(open_page, page, number):
 
 
 def strings_of_package():
-    """Every string of the package's code, in which `…` stands for the fields of an f-string."""
+    """Every string of the package's code but its docstrings; `…` stands for the fields of an f-string."""
     for file in (ROOT / "modeling_gtransformer").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        nodes = {*ast.walk(ast.parse(file.read_text("utf-8")))}
+        for node in nodes - {node.value for node in nodes if isinstance(node, ast.Expr)}:
             if isinstance(node, ast.JoinedStr):
                 yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
