@@ -235,18 +235,18 @@ class JacobiDecoder:
     def _read(
         self, ids: Tensor, real: Tensor, tags: Tensor, positions: Tensor, rows: list[int]
     ) -> tuple[Tensor, DocumentStates]:
-        """Reads documents `(B, T)` in one pass. Returns the decoder states `(N, D)` of their real tokens, and the keys
-        and values."""
+        """Reads documents `(B, T)` in one pass. Returns the decoder states `(X, D)` of all their tokens, one document
+        after another, and the keys and values."""
         sources, config = self.decoder.sources.of(rows), self.decoder.model.config
         target, source = PackedDocuments(real, tags), PackedDocuments(sources.mask.bool(), sources.tags)
         cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         hidden_states = self.decoder.states(
             Sources(*map(source.pack, sources)),
             target.pack(ids),
-            target.masks(target, is_causal=True),
+            target.plans(target, is_causal=True),
             target.pack(positions),
             cache,
-            source_mask=target.masks(source, is_causal=False),
+            source_mask=target.plans(source, is_causal=False),
             group_tags=target.tags,
         )
         targets = _by_kind(config.attention_types("decoder"), cache.self_attention_cache)

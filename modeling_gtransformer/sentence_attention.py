@@ -5,7 +5,7 @@ pass through the ordinary attention kernel together, and return to their places.
 kernel for sequences of different lengths takes all sentences at once, in self-attention where they lie. Dense
 attention under [`group_mask`] is the reference. Compiled graphs use it, because the boundaries of sentences are
 data-dependent.
-On a GPU and for [`PackedDocuments`], documents are spans, too, to which global attention is restricted.
+On a GPU and in packed rows, documents are spans, too, to which global attention is restricted.
 
 Shape legend: B documents, T queries, S keys, H heads, K head size, N sentences, L tokens of the longest of them,
 P tokens of all documents.
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
 
-from .group_tags import is_contiguous, same_group
+from .group_tags import is_contiguous
 
 
 # Sentences share a batch of the kernel if the shortest is at least this share of the longest.
@@ -214,41 +214,46 @@ def _send(places: Tensor, device: torch.device) -> Tensor:
 
 class PackedDocuments:
     """
-    All tokens of the documents of a batch in one row, so that a pass over them computes nothing for padding.
+    All tokens of the documents of a batch in one row, so that a pass over them computes nothing for padding. They are
+    ordered by document and sentence: a source, whose order does not matter to attention, may have sentences in pieces.
 
     Args:
         real: which tokens of the batch are not padding, `(B, T)`, bool.
         tags: group tags, `(B, T)`.
 
     Attributes:
+        index: document and place in it of every token, each `(P,)`.
         tags, document: group tag and document, from 1, of every token, `(1, P)`.
         place: position of every token in the row, `(B, T)`; arbitrary for padding.
     """
 
     def __init__(self, real: Tensor, tags: Tensor):
-        self.real = real
-        self.tags = self.pack(tags)
-        self.document = self.pack(torch.arange(1, len(real) + 1, device=real.device)[:, None].expand_as(real))
-        self.place = (real.flatten().cumsum(0) - 1).clamp(min=0).view_as(real)
+        document, token = real.nonzero(as_tuple=True)
+        order = (document * (tags.max() + 1) + tags[document, token]).argsort(stable=True)
+        self.index = document[order], token[order]
+        self.tags, self.document = self.pack(tags), self.index[0][None] + 1
+        self.place = torch.zeros_like(tags).index_put(self.index, torch.arange(len(order), device=tags.device))
 
     def pack(self, values: Tensor) -> Tensor:
         """Brings values of the batch, `(B, T, ...)`, into the row: `(1, P, ...)`."""
-        return values[self.real][None]
+        return values[self.index][None]
 
     def unpack(self, states: Tensor) -> Tensor:
         """Brings keys or values of the row, `(1, H, P, K)`, back into the batch: `(B, H, T, K)`."""
         return states[0].transpose(0, 1)[self.place.to(states.device)].transpose(1, 2).contiguous()
 
-    def masks(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, Tensor | SentencePlan | None]:
-        """The masks under which these tokens, all in sentences, attend to those of the same documents, by attention
+    def plans(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, SentencePlan | None]:
+        """Plans of attention from these tokens, all in sentences, to those of the same documents, by attention
         kind."""
         size = int(torch.maximum(self.tags.max(), keys.tags.max())) + 1
-        own, others = (((each.document * size + each.tags) * (each.tags > 0)).cpu() for each in (self, keys))
-        by_sentence = plan_sentences(own, others, is_causal)
+        by_sentence = plan_sentences(self._sentences(size), keys._sentences(size), is_causal)
         by_document = plan_sentences(self.document.cpu(), keys.document.cpu(), is_causal)
-        # A plan needs contiguous sentences, which a source may not have.
-        group = same_group(own, others).to(self.real.device) if by_sentence is None else by_sentence
-        return {"group": group, "global": by_document}
+        assert by_sentence is not None and by_document is not None  # `None` would mask nothing
+        return {"group": by_sentence, "global": by_document}
+
+    def _sentences(self, size: int) -> Tensor:
+        """Numbers of the sentences among those of all documents, `(1, P)`, on the CPU; 0 outside them."""
+        return torch.where(self.tags > 0, self.document * size + self.tags, 0).cpu()
 
 
 def sentence_attention(

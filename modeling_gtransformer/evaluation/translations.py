@@ -104,7 +104,8 @@ def compare_translations(
         for side in (ours, theirs)
     )
     if [each.segments for each in ours] != [each.segments for each in theirs]:
-        one[0].pop("d-BLEU/segment", None)
+        for statistics in one:
+            statistics.pop("d-BLEU/segment", None)
     return compare_scores(one, other, tokenize)
 
 

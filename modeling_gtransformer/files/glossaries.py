@@ -78,7 +78,9 @@ class Glossary:
         known: dict[str, str] = {}  # in lower case: matching ignores case
         for concept in self.concepts:
             translation = concept.translation(target)
-            for term, _ in concept.terms_in(source) if translation else ():
+            if not translation:
+                continue
+            for term, _ in concept.terms_in(source):
                 if known.setdefault(term.lower(), translation) != translation:
                     raise ValueError(f"{concept.place}: {term!r} already has another translation")
                 glossary[term] = translation

@@ -38,7 +38,7 @@ class MarkdownTemplate(TextFile):
             self.add(mark)
             return
         number, first = self._open_marks.pop()
-        if any(self.runs_with_words(first, len(self._parts))):
+        if any(self._runs_with_words(first, len(self._parts))):
             self._emphases.append((first, len(self._parts)))
         self.add(mark)
         self.close_style(number)
@@ -61,9 +61,11 @@ class MarkdownTemplate(TextFile):
             words = parts[begin].lstrip(" \t")
             parts[first] = parts[begin][: len(parts[begin]) - len(words)] + parts[first]
             parts[begin] = words
-            part = self._parts[end]
-            words = parts[end].removesuffix("" if isinstance(part, str) else part.tail).rstrip(" \t")
-            parts[last] += parts[end][len(words) :]
+            tail = "" if isinstance(part := self._parts[end], str) else part.tail
+            words = parts[end].removesuffix(tail).rstrip(" \t")
+            later = (parts[number].lstrip(" \t")[:1] for number in range(last + 1, len(parts)))
+            if next(filter(None, later), "") not in ("\n", "\r"):  # two line ends would end the paragraph
+                parts[last] += parts[end][len(words) :]
             parts[end] = words
             before = character_before(parts, first) if parts[first][:1].strip() else ""
             behind = character_behind(parts, last) if parts[last][-1:].strip() else ""

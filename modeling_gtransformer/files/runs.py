@@ -110,7 +110,8 @@ class SplitBlock:
         spans: list[tuple[int, int]] = []
         place = 0
         for separator, sentence in zip(split.separators, split.sentences, strict=False):
-            start, place = place + len(separator), place + len(separator) + len(sentence)
+            start = place + len(separator)
+            place = start + len(sentence)
             before = bisect_left(protected, (start,)) - 1  # the last protected run that begins before the sentence
             if spans and before >= 0 and spans[-1][1] < protected[before][1]:
                 start, _ = spans.pop()

@@ -142,7 +142,7 @@ class TextFile:
         if self.document_starts[-1] < len(self.blocks):
             self.document_starts.append(len(self.blocks))
 
-    def runs_with_words(self, first: int, stop: int) -> "Iterator[tuple[int, _FilePart]]":
+    def _runs_with_words(self, first: int, stop: int) -> "Iterator[tuple[int, _FilePart]]":
         """Yields the runs among these parts that are not blank, with their numbers."""
         for number in range(first, stop):
             part = self._parts[number]
@@ -183,7 +183,7 @@ class TextFile:
 
     def _restore_link(self, result: list[str], first: int, last: int) -> None:
         """Restores the text of a link that its translation leaves without words."""
-        runs = [*self.runs_with_words(first, last)]
+        runs = [*self._runs_with_words(first, last)]
         if runs and not any(result[number].strip() for number, _ in runs):
             for number, part in runs:
                 result[number] = part.raw + part.tail

@@ -262,9 +262,9 @@ def test_a_pass_over_the_row_is_that_over_the_batch(kind, is_scattered):
     positions = sentence_positions(tags) if model.config.position_scope == "sentence" else document_positions(real)
     packed = model.model.decoder(
         row.pack(target["input_ids"]),
-        row.masks(row, is_causal=True),
+        row.plans(row, is_causal=True),
         source_row.pack(states),
-        row.masks(source_row, is_causal=False),
+        row.plans(source_row, is_causal=False),
         cache=caches[1],
         group_tags=row.tags,
         encoder_group_tags=source_row.tags,

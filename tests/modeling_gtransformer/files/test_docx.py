@@ -93,6 +93,9 @@ def test_a_text_box_is_translated_once():
     assert file.sentences == ["Hello."] and xml_of(file.rejoin(["Hallo."])).count(">Hallo.<") == 2
     both_languages = SplitFile(word_document(both.format(box)), "docx", bilingual=True).rejoin(["Hallo."])
     assert xml_of(both_languages).count(">Hallo.<") == 1 and xml_of(both_languages).count(">Hello.<") == 2
+    number = f'<w:fldSimple w:instr="PAGE"><w:r>{text("5")}</w:r></w:fldSimple></w:p></w:txbxContent>'
+    with_number = both.format(box.replace("</w:p></w:txbxContent>", number))
+    assert SplitFile(word_document(with_number), "docx", None).sentences == ["Hello."]
     unlike = SplitFile(word_document(both.format(box.replace("Hello", "Bye"))), "docx", None)
     assert unlike.sentences == ["Hello.", "Bye."]
 

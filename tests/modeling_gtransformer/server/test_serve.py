@@ -1,6 +1,7 @@
 """The command `gtransformer-serve`: a real server on this machine, used by a client that others wrote."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -154,6 +155,17 @@ def test_a_server_keeps_kernels_for_few_shapes_unless_told_otherwise(tmp_path, m
     assert main(["serve", "--model", str(tmp_path)]) == 2
     assert environment == {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "1000"}
     assert "has no config.json" in capsys.readouterr().err
+
+
+def test_a_server_without_its_packages(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(os, "environ", {**os.environ})
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", "--model", str(tmp_path)]) == 2
+    assert "A server needs uvicorn: pip install 'gtransformer-hf[files,serve]'" in capsys.readouterr().err
+
+
+def test_only_this_machine_reaches_the_server_by_default():
+    assert ServerOptions().host == "127.0.0.1"
 
 
 def test_a_model_is_loaded_with_one_thread_for_the_sake_of_those_that_translate(monkeypatch):
