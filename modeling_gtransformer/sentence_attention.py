@@ -242,7 +242,7 @@ class PackedDocuments:
         """Brings keys or values of the row, `(1, H, P, K)`, back into the batch: `(B, H, T, K)`."""
         return states[0].transpose(0, 1)[self.place.to(states.device)].transpose(1, 2).contiguous()
 
-    def plans(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, SentencePlan | None]:
+    def plans(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, SentencePlan]:
         """Plans of attention from these tokens, all in sentences, to those of the same documents, by attention
         kind."""
         size = int(torch.maximum(self.tags.max(), keys.tags.max())) + 1
