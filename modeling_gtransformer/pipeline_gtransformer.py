@@ -410,7 +410,7 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
             required = [*(Counter[str](required) | Counter[str](own)).elements()] if own else required
             place = places[number] if places else f"{name}, sentence {number + 1}"
             aligned = word_alignment or styled[number]
-            terms = terminology.terms(text) if is_translated else {}
+            terms = terminology.terms(text, keep_placeholders, own) if is_translated else {}
             sentences.append(Sentence(text, place, is_translated, required, terms, is_translated and aligned))
         rest = iter(sentences)
         sizes = getattr(file, "document_sizes", [len(sentences)])

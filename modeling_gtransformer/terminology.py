@@ -58,19 +58,18 @@ class Terminology:
         Args:
             protected: untranslated parts of the sentence, without terms.
         """
-        matches = PLACEHOLDER.finditer(sentence) if keep_placeholders else ()
-        candidates = [_without_trailing(match[0]) for match in matches]
-        # Without punctuation, "s://," is no address.
-        placeholders = [words for words in candidates if PLACEHOLDER.fullmatch(words)]
-        for words in sorted({*placeholders, *protected} - {""}, key=len, reverse=True):
-            sentence = sentence.replace(words, " | ")
+        placeholders = _placeholders(sentence) if keep_placeholders else []
+        sentence = _without([*placeholders, *protected], sentence)
         numbers = numbers_and_codes(sentence) if keep_placeholders else []
         return [*placeholders, *numbers, *(self.glossary[term] for term in self._terms(sentence))]
 
-    def terms(self, sentence: str) -> dict[str, list[str]]:
-        """Returns the terms in a sentence, in lower case and with repetitions, by their translations."""
+    def terms(
+        self, sentence: str, keep_placeholders: bool = True, protected: Sequence[str] = ()
+    ) -> dict[str, list[str]]:
+        """Returns the terms that `required` finds, in lower case and with repetitions, by their translations."""
+        placeholders = _placeholders(sentence) if keep_placeholders and self.glossary else []
         terms: dict[str, list[str]] = {}
-        for term in self._terms(sentence):
+        for term in self._terms(_without([*placeholders, *protected], sentence)):
             terms.setdefault(self.glossary[term], []).append(term)
         return terms
 
@@ -103,6 +102,19 @@ def _in_lower_case(glossary: Mapping[str, str]) -> dict[str, str]:
         if (known := translations.setdefault(term.lower(), translation)) != translation:
             raise ValueError(f"The glossary translates {term!r} as {known!r} and as {translation!r}: remove one.")
     return translations
+
+
+def _placeholders(sentence: str) -> list[str]:
+    candidates = [_without_trailing(match[0]) for match in PLACEHOLDER.finditer(sentence)]
+    # Without punctuation, "s://," is no address.
+    return [words for words in candidates if PLACEHOLDER.fullmatch(words)]
+
+
+def _without(parts: Sequence[str], sentence: str) -> str:
+    """Replaces parts of a sentence by something without words."""
+    for words in sorted({*parts} - {""}, key=len, reverse=True):
+        sentence = sentence.replace(words, " | ")
+    return sentence
 
 
 def _without_trailing(placeholder: str) -> str:

@@ -197,7 +197,7 @@ def refuse_unknown_metric(args: GTransformerTrainingArguments) -> None:
     """Raises `ValueError` if no evaluation reports `metric_for_best_model`."""
     known = ["loss", *(["s_bleu", "d_bleu"] if args.predict_with_generate else [])]
     metric = (args.metric_for_best_model or "loss").removeprefix("eval_")
-    if metric not in known and not (args.attention_entropy and metric.startswith("entropy_")):
+    if metric not in known:
         raise ValueError(
             f"metric_for_best_model must be one of {', '.join(known)}, not {metric}. s_bleu and d_bleu need "
             "--predict_with_generate."

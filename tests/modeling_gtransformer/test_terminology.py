@@ -95,6 +95,13 @@ def test_glossary():
     assert Terminology({"İstanbul": "Istanbul"}).required("İstanbul büyük.") == ["Istanbul"]
 
 
+def test_terms_are_outside_placeholders_and_protected_parts():
+    terminology = Terminology({"order": "Auftrag", "command": "Auftrag"})
+    sentence = "Give {order} with `order` as a command."
+    assert terminology.terms(sentence, protected=["`order`"]) == {"Auftrag": ["command"]}
+    assert terminology.terms(sentence, keep_placeholders=False) == {"Auftrag": ["order", "order", "command"]}
+
+
 PIECES = st.sampled_from(["a", "B", "ab", "ba b", "ß", "İ", "ı", "-", " ", "模", "1", "é", ".", "_"])
 
 
