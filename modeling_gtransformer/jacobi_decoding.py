@@ -7,7 +7,8 @@ alone. A pass over the document then computes the model's choice of every token,
 with another token are decoded again, in parallel, from the first such token on, in the context of the latest
 translations of the other sentences, until each rejoins its previous continuation. The last few long sentences of a
 round are verified unfinished. The tokens before the first rejected one of a document are final, and every round adds
-to them. If there are too many rounds, the rest is decoded token by token.
+to them; the next pass begins with the sentence of that token. If there are too many rounds, the rest is decoded token
+by token.
 
 Positions count the tokens of the document. Where earlier sentences are not yet translated, their source lengths are
 used instead.
@@ -18,15 +19,14 @@ V vocabulary.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicCache
 
 from .cache_gtransformer import StepCache
 from .context_attention import Context, ContextMask, rows_of_documents
@@ -74,18 +74,49 @@ class OpenSentence:
         return self.start + len(self.tokens)
 
 
-class DocumentStates(NamedTuple):
+class DocumentStates(StepCache):
     """
-    Keys and values of documents after a pass over them.
+    Keys and values of documents. A pass over the documents reads the sentences from the first changed one on.
+
+    Args:
+        sources: the documents' sources, which the first pass projects.
 
     Attributes:
-        targets, sources: by layer and attention kind, `(B, H, P, K)` of the target and `(B, H, S, K)` of the source.
+        packed_source: the packed tokens of the sources.
+        targets: keys and values of the target, `(B, H, P, K)`, by layer and attention kind.
+        sources: those of the source, `(1, H, Y, K)`.
+        read, whole: the packed tokens of a pass, and those of the whole documents.
         length: P.
     """
 
-    targets: dict[tuple[int, str], States]
-    sources: dict[tuple[int, str], States]
-    length: int
+    read: PackedDocuments
+    whole: PackedDocuments
+
+    def __init__(self, sources: Sources):
+        super().__init__(DynamicCache(), DynamicCache())
+        self.packed_source, self.length = PackedDocuments(sources.mask.bool(), sources.tags), 0
+        self.targets: dict[tuple[int, str], States] = {}
+        self.sources: dict[tuple[int, str], States] = {}
+
+    def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
+        """Stores keys and values `(1, H, X, K)` of the tokens of a pass. Returns those of their sentences, which are
+        the same, or for global attention of their documents."""
+        documents, self.length = self.whole.place.shape
+        document, token = (index.to(keys.device) for index in self.read.index)
+        before = self.targets.get((layer_idx, kind), (keys[:, :, :0].expand(documents, -1, -1, -1),) * 2)
+        stored = tuple(nn.functional.pad(each, (0, 0, 0, self.length - each.shape[2])) for each in before)
+        for buffer, states in zip(stored, (keys, values), strict=True):
+            buffer[document, :, token] = states[0].transpose(0, 1)
+        self.targets[layer_idx, kind] = stored
+        if kind == "group":
+            return keys, values
+        return tuple(self.whole.pack(each.transpose(1, 2)).transpose(1, 2) for each in stored)
+
+    def source(self, layer_idx: int, kind: str, project: Callable[[Tensor], States], states: Tensor) -> States:
+        """Returns keys and values `(1, H, Y, K)` of the packed source, projected once."""
+        if (layer_idx, kind) not in self.sources:
+            self.sources[layer_idx, kind] = project(states)
+        return self.sources[layer_idx, kind]
 
 
 class JacobiDecoder:
@@ -102,8 +133,7 @@ class JacobiDecoder:
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.sources.tags).tolist()]
         # By document, the log-probability of every token and of the next one; empty unless recorded.
         self.log_probabilities: list[list[float]] = []
-        # Keys and values of all documents in their current state, if the last pass covered all of them.
-        self.verified: DocumentStates | None = None
+        self.states, self.is_settled = DocumentStates(decoder.sources), False
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
@@ -111,24 +141,25 @@ class JacobiDecoder:
         self.log_probabilities = [[0.0] * prompts.shape[1] * self.decoder.records for _ in prompts]
         documents, active, drafting_steps = prompts.tolist(), [*range(len(prompts))], None
         final, rounds = [prompts.shape[1]] * len(documents), [0] * len(documents)
+        begin = dict.fromkeys(active, 0)
         while active:
-            states, choices = self.verify([documents[row] for row in active], active, [final[row] for row in active])
+            choices = self.verify(documents, begin, final)
             find = self.drafts if drafting_steps is None else self.moved
-            pairs = zip(active, choices, strict=True)
-            opened = {row: find(row, documents[row], chosen, final[row]) for row, chosen in pairs}
+            opened = {row: find(row, documents[row], choices[row], final[row]) for row in active}
             repairs = self.decoder.steps - (drafting_steps or 0)
             if self.gives_up and drafting_steps is not None and self.is_unsettled(documents, opened, repairs):
                 self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
-                break
-            self.verified = states if len(active) == len(documents) and not any(opened.values()) else None
+                return documents, rounds
             active = [row for row, parts in opened.items() if parts]
             for row in active:
                 final[row] = opened[row][0].stop
                 rounds[row] += 1
-            self.extend(states, opened)
+            begin = {row: opened[row][0].start for row in active}
+            self.extend({row: opened[row] for row in active})
             drafting_steps = self.decoder.steps if drafting_steps is None else drafting_steps
             for row in active:
                 documents[row] = self.replaced(documents[row], opened[row])
+        self.is_settled = True
         return documents, rounds
 
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
@@ -191,35 +222,35 @@ class JacobiDecoder:
             parts[sentence.number - 1 : sentence.number] = [sentence.tokens[head:]]
         return [*document[:head], *(token for part in parts for token in part)]
 
-    def verify(
-        self, documents: list[list[int]], rows: list[int], final: list[int]
-    ) -> tuple[DocumentStates, list[list[int]]]:
-        """Passes over documents once. Returns their keys and values and, for every token inside a sentence that is not
-        final, the token that the model would choose after it (-1 elsewhere)."""
+    def verify(self, documents: list[list[int]], begin: dict[int, int], final: list[int]) -> list[list[int]]:
+        """Passes over documents, by row from the place on where their first changed sentence begins. Returns the token
+        that the model would choose after every token that it has read inside a sentence and that is not final (-1
+        elsewhere)."""
         device, config = self.decoder.device, self.decoder.model.config
-        lengths = torch.tensor([len(document) for document in documents], device=device)[:, None]
-        ids = pad_sequence([torch.tensor(document) for document in documents], batch_first=True).to(device)
-        position = torch.arange(ids.shape[1], device=device).expand_as(ids)
-        real = position < lengths
+
+        def column(values: Sequence[int]) -> Tensor:
+            return torch.tensor(values, device=device)[:, None]
+
+        length = max(self.states.length, *map(len, documents))
+        ids = torch.tensor([document + [0] * (length - len(document)) for document in documents], device=device)
+        position = torch.arange(length, device=device).expand_as(ids)
+        real = position < column([*map(len, documents)])
+        is_read = real & (position >= column([begin.get(row, length) for row in range(len(documents))]))
         tags = read_group_tags(ids, config, is_target=True, attention_mask=real)
         read = sentence_positions(tags)
-        hidden_states, states = self._read(
-            ids, real, tags, read if config.position_scope == "sentence" else position, rows
-        )
+        positions = read if config.position_scope == "sentence" else position
+        hidden_states = self._read(ids, is_read, real, tags, positions)
 
         number, words = progress_after(ids, tags, read, self.template)
-        sentences = torch.tensor([len(self.source_lengths[row]) for row in rows], device=device)[:, None]
-        needed = real & (number <= sentences)
-        needed &= position + 1 >= torch.tensor(final, device=device)[:, None]
+        needed = is_read & (number <= column([*map(len, self.source_lengths)])) & (position + 1 >= column(final))
         if not self.template.eos_opens_next:
             needed &= ids != self.template.eos_id
-        document = torch.tensor(rows, device=device)[:, None].expand_as(ids)
         places = needed.nonzero(as_tuple=True)
-        before = [field[places] for field in (document, number, words, position + 1, ids)]
+        before = [places[0], *(field[places] for field in (number, words, position + 1, ids))]
         chosen = ids.new_empty(len(places[0]))
         scores = torch.zeros(len(chosen), device=device)
         records = self.decoder.records
-        hidden_states = hidden_states[needed[real]]
+        hidden_states = hidden_states[needed[is_read]]
         for chunk in logit_chunks(len(chosen), config.decoder_vocab_size, device):
             fields = (field[chunk] for field in before)
             _, best, *log_probabilities = self.decoder.best(hidden_states[chunk], ids[:0], 1, *fields, record=records)
@@ -228,39 +259,27 @@ class JacobiDecoder:
                 scores[chunk] = log_probabilities[0][:, 0]
         if records:
             table = torch.zeros(ids.shape, device=device).index_put_(places, scores).tolist()
-            for row, scored, done, length in zip(rows, table, final, lengths[:, 0].tolist(), strict=True):
-                self.log_probabilities[row][done:] = scored[done - 1 : length]
-        return states, torch.full_like(ids, -1).index_put_(places, chosen).tolist()
+            for row in begin:
+                self.log_probabilities[row][final[row] :] = table[row][final[row] - 1 : len(documents[row])]
+        return torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
-    def _read(
-        self, ids: Tensor, real: Tensor, tags: Tensor, positions: Tensor, rows: list[int]
-    ) -> tuple[Tensor, DocumentStates]:
-        """Reads documents `(B, T)` in one pass. Returns the decoder states `(X, D)` of all their tokens, one document
-        after another, and the keys and values."""
-        sources, config = self.decoder.sources.of(rows), self.decoder.model.config
-        target, source = PackedDocuments(real, tags), PackedDocuments(sources.mask.bool(), sources.tags)
-        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
-        hidden_states = self.decoder.states(
-            Sources(*map(source.pack, sources)),
-            target.pack(ids),
-            target.plans(target, is_causal=True),
-            target.pack(positions),
-            cache,
-            source_mask=target.plans(source, is_causal=False),
-            group_tags=target.tags,
-        )
-        targets = _by_kind(config.attention_types("decoder"), cache.self_attention_cache)
-        of_sources = _by_kind(config.attention_types("cross"), cache.cross_attention_cache)
-        states = DocumentStates(
-            {key: tuple(map(target.unpack, each)) for key, each in targets},
-            {key: tuple(map(source.unpack, each)) for key, each in of_sources},
-            ids.shape[1],
-        )
-        return hidden_states[0], states
+    def _read(self, ids: Tensor, is_read: Tensor, real: Tensor, tags: Tensor, positions: Tensor) -> Tensor:
+        """Reads some of the real tokens of documents `(B, P)` in one pass, and returns their decoder states `(X, D)`,
+        one document after another."""
+        states = self.states
+        states.read, states.whole = read, whole = PackedDocuments(is_read, tags), PackedDocuments(real, tags)
+        return self.decoder.states(
+            Sources(*map(states.packed_source.pack, self.decoder.sources)),
+            read.pack(ids),
+            read.plans(read, is_causal=True) | {"global": read.plans(whole, is_causal=True)["global"]},
+            read.pack(positions),
+            states,
+            source_mask=read.plans(states.packed_source, is_causal=False),
+            group_tags=read.tags,
+        )[0]
 
     def extend(
         self,
-        states: DocumentStates,
         opened: dict[int, list[OpenSentence]],
         beams: int = 1,
         ranking: Ranking = GREEDY,
@@ -270,7 +289,6 @@ class JacobiDecoder:
         their old rest or, as a draft, their end.
 
         Args:
-            states: keys and values of the documents.
             opened: their sentences, by the rows of the documents.
         """
         eos, head = self.template.eos_id, self.template.head
@@ -283,7 +301,7 @@ class JacobiDecoder:
         size = self.decoder.sentences_per_step(beams)
         for first in range(0, len(places), size):
             part = places[first : first + size]
-            search = Search(SentenceRows(self.decoder, states, [*opened], part, beams), ranking)
+            search = Search(SentenceRows(self.decoder, self.states, [*opened], part, beams), ranking)
             found = search.run(until=int(LEFT_OPEN * len(part)) if beams == 1 else 0)
             for (_, sentence), written in zip(part, found, strict=True):
                 tokens = written.ids
@@ -295,11 +313,11 @@ class JacobiDecoder:
         Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
         sentences of the documents. A document of one sentence is the same as from the beam search of Transformers.
         """
-        rows, states = [*range(len(documents))], self.verified
-        if states is None:
-            states, _ = self.verify(documents, rows, [len(document) for document in documents])
+        rows = [*range(len(documents))]
+        if not self.is_settled:
+            self.verify(documents, dict.fromkeys(rows, 0), [*map(len, documents)])
         opened = {row: self.unfinished(documents[row], prompts.shape[1]) for row in rows}
-        self.extend(states, opened, beams, ranking)
+        self.extend(opened, beams, ranking)
         return [self.replaced(documents[row], opened[row]) for row in rows]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
@@ -351,13 +369,8 @@ class SentenceRows(Rows):
         around = decoder.template.head * len(decoder.template.prefix) + 1 + (decoder.template.end is not None)
         self.budget = int(decoder.token_limits[self.row].max()) + around
         source_places, self.source_mask = sentence_places(decoder.sources.tags[self.row], self.number)
-        self.cache = SentenceCache(
-            states,
-            self.documents,
-            torch.arange(int(self.read.max()), device=decoder.device) + self.start[:, None],
-            source_places,
-            beams,
-        )
+        given = torch.arange(int(self.read.max()), device=decoder.device) + self.start[:, None]
+        self.cache = SentenceCache(states, column(list(rows)), self.row, given, source_places, beams)
         self.context = torch.arange(states.length, device=decoder.device) < self.start[:, None]
         self._arrange()
 
@@ -415,8 +428,9 @@ class SentenceCache(StepCache):
     Keys and values of sentences that grow token by token, one per row, and of the documents around them.
 
     Args:
-        states: keys and values of all documents.
-        documents: the document of each sentence, `(S,)`.
+        states: keys and values of the documents.
+        documents: those with sentences, `(B,)`.
+        row: the document of each sentence, `(S,)`.
         given: positions in the documents of tokens that the sentences already have, `(S, L)`.
         source_places: positions of the tokens of the source sentences, `(S, J)`.
         beams: N.
@@ -430,21 +444,26 @@ class SentenceCache(StepCache):
         self,
         states: DocumentStates,
         documents: Tensor,
+        row: Tensor,
         given: Tensor,
         source_places: Tensor,
         beams: int,
     ):
         super().__init__(DynamicCache(), DynamicCache())
         self.length, self.beams = given.shape[1], beams
-        self.place = documents.new_zeros(len(documents) * beams)
-        self.documents, self.sources = states.targets, dict(states.sources)
+        self.place = row.new_zeros(len(row) * beams)
         self.own: dict[tuple[int, str], States] = {}
+        self.documents: dict[tuple[int, str], States] = {}
+        self.sources: dict[tuple[int, str], States] = {}
         for key, each in states.targets.items():
-            own = (_pick(one, documents, given.clamp(max=states.length - 1)) for one in each)
+            own = (_pick(one, row[:, None], given.clamp(max=states.length - 1)) for one in each)
             self.own[key] = tuple(one.repeat_interleave(beams, 0) for one in own)
+            if key[1] == "global":
+                self.documents[key] = tuple(one[documents.to(one.device)] for one in each)
+        place, packed = states.packed_source.place, row.new_zeros(())
+        places = {"group": place[row[:, None], source_places], "global": place[documents]}
         for key, each in states.sources.items():
-            if key[1] == "group":
-                self.sources[key] = tuple(_pick(one, documents, source_places) for one in each)
+            self.sources[key] = tuple(_pick(one, packed, places[key[1]]) for one in each)
 
     def start(self, place: Tensor) -> None:
         """Prepares for the next token of each row, which goes to its place `(R,)`."""
@@ -490,17 +509,7 @@ class SentenceCache(StepCache):
                 self.sources[key] = tuple(states[sentences.to(states.device)] for states in each)
 
 
-def _by_kind(attention_types: list[str], cache: Cache) -> Iterator[tuple[tuple[int, str], States]]:
-    """Yields the keys and values `(B, H, P, K)` by layer and attention kind; in a cache of Transformers, those of a
-    layer are adjacent, like heads."""
-    for number, (attention_type, layer) in enumerate(zip(attention_types, cache.layers, strict=True)):
-        kinds = ("group", "global") if attention_type == "combined" else (attention_type,)
-        pairs = zip(layer.keys.chunk(len(kinds), dim=1), layer.values.chunk(len(kinds), dim=1), strict=True)
-        for kind, states in zip(kinds, pairs, strict=True):
-            yield (number, kind), states
-
-
 def _pick(states: Tensor, documents: Tensor, places: Tensor) -> Tensor:
-    """Picks states `(B, H, P, K)` at places `(S, L)` of documents `(S,)`: `(S, H, L, K)`."""
-    index = documents[:, None].to(states.device), places.to(states.device)
+    """Picks states `(B, H, P, K)` at places `(S, L)` of documents `(S, 1)`, or of a single one: `(S, H, L, K)`."""
+    index = documents.to(states.device), places.to(states.device)
     return states.transpose(1, 2)[index].transpose(1, 2).contiguous()

@@ -42,8 +42,8 @@ class Packing(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Sentences of similar length: the shapes `(N, L)` of their queries and `(N, S)` of their keys, and which keys are
-    real, `(N, 1, 1, S)`; `None` if no others are visible."""
+    """Sentences of similar length: the shapes `(N, L)` of their queries and `(N, S)` of their keys, and which keys a
+    query may see, `(N, 1, 1 or L, S)`; `None` for all, or all up to its own."""
 
     queries: tuple[int, int]
     keys: tuple[int, int]
@@ -77,7 +77,7 @@ class SentencePlan:
         query_starts, query_lengths, key_starts, key_lengths: `(N,)`, in ascending order of length; the starts are
             positions in the flattened batch.
         queries, keys: numbers of all queries, B * T, and of all keys, B * S.
-        is_causal: whether a query sees only the keys up to its own position.
+        is_causal: whether a query sees only the keys up to its own position, counted from the end.
         is_alike: whether queries and keys have the same tags.
 
     The plan is on the CPU. All layers on a device share the indices that are derived from it.
@@ -125,15 +125,24 @@ class SentencePlan:
             places = torch.arange(filled, filled + query_index.numel(), device=query_index.device)
             output_index[query_index[query_mask]] = places.view_as(query_index)[query_mask]
             filled += query_index.numel()
-            # Causality also hides the padding at the end of a sentence.
-            needless = self.is_causal or bool(key_mask.all())
-            mask = None if needless else _send(key_mask[:, None, None], device)
-            buckets.append(Bucket(tuple(query_index.shape), tuple(key_index.shape), mask))
+            mask = self._mask(part, query_mask, key_mask)
+            sizes = tuple(query_index.shape), tuple(key_index.shape)
+            buckets.append(Bucket(*sizes, None if mask is None else _send(mask, device)))
             query_parts.append(query_index.flatten())
             key_parts.append(key_index.flatten())
         output_index = torch.where(output_index < 0, filled, output_index)
         query_index, key_index = (_send(torch.cat(parts), device) for parts in (query_parts, key_parts))
         return Gathering(query_index, key_index, _send(output_index, device), buckets)
+
+    def _mask(self, part: slice, query_mask: Tensor, key_mask: Tensor) -> Tensor | None:
+        """The mask of a bucket, given which of its queries and keys are real."""
+        if not self.is_causal:
+            return None if key_mask.all() else key_mask[:, None, None]
+        earlier = self.key_lengths[part] - self.query_lengths[part]
+        if not earlier.any():  # causality also hides the padding at the end of a sentence
+            return None
+        query, key = (torch.arange(mask.shape[1]) for mask in (query_mask, key_mask))
+        return key <= (query[:, None] + earlier[:, None, None, None])
 
 
 def plan_sentences(query_tags: Tensor, key_tags: Tensor, is_causal: bool = False) -> SentencePlan | None:
@@ -236,11 +245,7 @@ class PackedDocuments:
 
     def pack(self, values: Tensor) -> Tensor:
         """Brings values of the batch, `(B, T, ...)`, into the row: `(1, P, ...)`."""
-        return values[self.index][None]
-
-    def unpack(self, states: Tensor) -> Tensor:
-        """Brings keys or values of the row, `(1, H, P, K)`, back into the batch: `(B, H, T, K)`."""
-        return states[0].transpose(0, 1)[self.place.to(states.device)].transpose(1, 2).contiguous()
+        return values[tuple(each.to(values.device) for each in self.index)][None]
 
     def plans(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, SentencePlan]:
         """Plans of attention from these tokens, all in sentences, to those of the same documents, by attention
@@ -330,7 +335,7 @@ def gathered_attention(
             of_values.unflatten(0, bucket.keys).transpose(1, 2),
             attn_mask=bucket.key_mask,
             dropout_p=dropout,
-            is_causal=plan.is_causal,
+            is_causal=plan.is_causal and bucket.key_mask is None,
             scale=scaling,
         )
         outputs.append(output.transpose(1, 2).flatten(0, 1))

@@ -205,11 +205,10 @@ def test_a_sentence_that_rejoins_its_old_rest_keeps_it(tiny_model, monkeypatch):
 
     def decode_and_mend(jacobi, prompts):
         documents, rounds = decode(jacobi, prompts)
-        states, _ = jacobi.verify(documents, [0], [len(documents[0])])
         sentence = documents[0][: documents[0].index(EOS) + 1]
         for old_rest in (sentence[2:], [END_OF_DOCUMENT, *sentence[3:]], [END_OF_DOCUMENT] * len(sentence[2:])):
             before, opened = jacobi.decoder.steps, OpenSentence(1, 0, sentence[:2], old_rest)
-            jacobi.extend(states, {0: [opened]})
+            jacobi.extend({0: [opened]})
             steps.append(jacobi.decoder.steps - before)
             assert opened.tokens == sentence
         assert steps == [1, 2, len(sentence) - 2]
@@ -348,6 +347,36 @@ def test_beams_of_the_last_sentence_are_those_of_a_document_that_is_continued(
             assert model.generate(**arguments, parallel_sentences=True).equal(expected.sequences)
 
 
+def jacobi_decoder(model):
+    """Of two documents, of two sentences and of one."""
+    ids = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
+    template = model.config.template.in_ids(ids.__getitem__)
+    tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
+    limits = GroupTagLogitsProcessor(torch.tensor([[8, 8], [8, 0]]), min_length=1, max_length=40, template=template)
+    torch.manual_seed(0)
+    states = torch.randn(2, 5, model.config.d_model, dtype=model.dtype)
+    decoder = TemplateDecoder(model, limits, [limits], Sources(states, (tags > 0).long(), tags))
+    return JacobiDecoder(decoder)
+
+
+@pytest.mark.parametrize("kind", ATTENTION_KINDS, ids=str)
+def test_a_pass_reads_what_has_changed(kind):
+    """And leaves the states and the choices of a pass over everything. One document gets longer, the other stays."""
+    model = seeded_model(**kind, init_std=0.5).double()
+    first, second, stays = [BOS, 5, 6, EOS], [BOS, 9, 8, 7, EOS], [BOS, 8, EOS]
+    jacobi, afresh = jacobi_decoder(model), jacobi_decoder(model)
+    jacobi.verify([[*first, BOS, 9], stays], {0: 0, 1: 0}, [1, 1])
+    with mock.patch.object(jacobi.decoder, "states", wraps=jacobi.decoder.states) as read:
+        choices = jacobi.verify([[*first, *second], stays], {0: len(first)}, [5, 3])
+    assert read.call_args.args[1].tolist() == [second]
+    expected = afresh.verify([[*first, *second], stays], {0: 0, 1: 0}, [5, 3])
+    assert choices == expected and max(expected[0]) > 0
+    for key, states in afresh.states.targets.items():
+        for ours, theirs in zip(jacobi.states.targets[key], states, strict=True):
+            torch.testing.assert_close(ours[0], theirs[0])
+            torch.testing.assert_close(ours[1, :, : len(stays)], theirs[1, :, : len(stays)])
+
+
 def places(mask):
     return [row.nonzero()[:, 0].tolist() for row in mask]
 
@@ -355,18 +384,12 @@ def places(mask):
 def test_what_sentences_see(tiny_model, monkeypatch):
     """Their document as it stands, what they write and their own source, for two steps of both sentences of the
     document `<s> 5 </s> <s> 6`, and of the only one of another from its `<s>`."""
-    model, calls, states = tiny_model(), [], TemplateDecoder.states
-    ids = {"bos": BOS, "eos": EOS, "pad": PAD, "tgt_lang": END_OF_DOCUMENT}
-    template = model.config.template.in_ids(ids.__getitem__)
-    tags = torch.tensor([[1, 1, 2, 2, 0], [1, 1, 1, 1, 0]])
-    limits = GroupTagLogitsProcessor(torch.tensor([[8, 8], [8, 0]]), min_length=1, max_length=40, template=template)
-    sources = Sources(torch.randn(2, 5, model.config.d_model), (tags > 0).long(), tags)
-    decoder = TemplateDecoder(model, limits, [limits], sources)
-    documents, _ = JacobiDecoder(decoder).verify([[BOS, 5, EOS, BOS, 6], [BOS]], [0, 1], [5, 1])
-    # Else products with their keys would copy them at every step.
-    assert all(each.is_contiguous() for pair in documents.targets.values() for each in pair)
+    jacobi, calls, states = jacobi_decoder(tiny_model()), [], TemplateDecoder.states
+    jacobi.verify([[BOS, 5, EOS, BOS, 6], [BOS]], {0: 0, 1: 0}, [5, 1])
     sentences = [(0, OpenSentence(1, 0, [BOS, 5])), (0, OpenSentence(2, 3, [BOS, 6, 7]))]
-    rows = SentenceRows(decoder, documents, [0, 1], [*sentences, (1, OpenSentence(1, 0, [BOS]))])
+    rows = SentenceRows(jacobi.decoder, jacobi.states, [0, 1], [*sentences, (1, OpenSentence(1, 0, [BOS]))])
+    # Else products with their keys would copy them at every step.
+    assert all(each.is_contiguous() for pair in rows.cache.documents.values() for each in pair)
 
     def record(decoder, sources, ids, mask, positions, *arguments, **keywords):
         calls.append((mask, positions[:, 0].tolist(), keywords))
