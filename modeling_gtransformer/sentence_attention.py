@@ -141,7 +141,7 @@ class SentencePlan:
         earlier = self.key_lengths[part] - self.query_lengths[part]
         if not earlier.any():  # causality also hides the padding at the end of a sentence
             return None
-        query, key = (torch.arange(mask.shape[1]) for mask in (query_mask, key_mask))
+        query, key = (torch.arange(mask.shape[1], device=mask.device) for mask in (query_mask, key_mask))
         return key <= (query[:, None] + earlier[:, None, None, None])
 
 
@@ -274,7 +274,9 @@ def sentence_attention(
     Returns:
         `(B, T, H, K)`.
     """
-    if not dropout and has_variable_length_kernel(query):
+    # Torch does not document what a causal query sees where there are more keys than queries.
+    is_documented = plan.is_alike or not plan.is_causal
+    if not dropout and is_documented and has_variable_length_kernel(query):
         return packed_attention(query, key, value, plan, scaling)
     return gathered_attention(query, key, value, plan, dropout, scaling)
 
