@@ -70,7 +70,9 @@ def convert_vocabulary(options: VocabularyOptions) -> None:
         vocabulary.write(folder, new_ids)
         check_tokenization(processor, GTransformerProcessor.from_pretrained(folder), new_ids, texts)
         trim_model(model, new_ids)
-        model.save_pretrained(folder)
+        # Tensors that the checkpoint lacks are still random: they stay missing, for the training to initialise.
+        weights = {name: each for name, each in model.state_dict().items() if name not in model.missing_tensors}
+        model.save_pretrained(folder, state_dict=weights)
         keep_origin(folder, checkpoint)
         millions = f"{parameters / 1e6:.1f}M -> {model.num_parameters() / 1e6:.1f}M"
         print(f"{size} -> {len(kept)} tokens, parameters {millions}, in {output}")
