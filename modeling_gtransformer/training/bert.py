@@ -11,8 +11,9 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
-from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
+from transformers import AutoConfig, AutoTokenizer, BertConfig, BertModel, set_seed
 
 from ..configuration_gtransformer import GTransformerConfig
 from ..layers_gtransformer import POSITION_OFFSET
@@ -21,6 +22,7 @@ from ..processing_gtransformer import GTransformerProcessor
 from ..runtime.atomic_file import atomic_folder
 from ..translation_options import option
 from .licenses import keep_origin
+from .tokenizer import refuse_bare_codes
 
 
 RENAMED: list[tuple[str, Any]] = [
@@ -48,13 +50,22 @@ class BertOptions:
 
 
 def convert_bert(options: BertOptions) -> None:
-    """Writes model and processor, and prints their size."""
+    """
+    Writes model and processor, and prints their size.
+
+    Raises:
+        ValueError: the checkpoint is no BERT, or a language code consists of letters, as it would match inside words.
+    """
+    refuse_bare_codes([options.src_lang, options.tgt_lang])
     with atomic_folder(options.output) as folder:
+        config = AutoConfig.from_pretrained(options.bert)
+        if not isinstance(config, BertConfig):  # RoBERTa has BERT's names, but other positions
+            raise ValueError(f"{options.bert} has the type {config.model_type!r}, not 'bert'.")
         set_seed(options.seed)
         tokenizer = AutoTokenizer.from_pretrained(options.bert, bos_token="[CLS]", eos_token="[SEP]")
         tokenizer.add_special_tokens({"extra_special_tokens": [options.src_lang, options.tgt_lang]})
         processor = GTransformerProcessor(tokenizer, options.src_lang, options.tgt_lang, normalization=None)
-        bert = BertModel.from_pretrained(options.bert, add_pooling_layer=False)
+        bert = BertModel.from_pretrained(options.bert, add_pooling_layer=False, dtype=torch.float32)
         model = gtransformer_from_bert(bert, processor, options.decoder_layers)
         model.save_pretrained(folder)
         processor.save_pretrained(folder)

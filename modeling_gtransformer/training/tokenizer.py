@@ -72,8 +72,7 @@ def train_tokenizer(
     Raises:
         ValueError: a language code consists of letters, as it would match inside words.
     """
-    if bare := [language for language in languages if language.isalpha()]:
-        raise ValueError(f"The language code {bare[0]} would match inside words: write [{bare[0]}].")
+    refuse_bare_codes(languages)
     if merges is not None:
         sentences = list(sentences)
         characters = {character for sentence in sentences for character in unicodedata.normalize("NFKC", sentence)}
@@ -95,3 +94,9 @@ def train_tokenizer(
         mask_token="<mask>",
         extra_special_tokens=list(languages),
     )
+
+
+def refuse_bare_codes(languages: Sequence[str]) -> None:
+    """Raises `ValueError` for a new language code of letters only."""
+    if bare := [language for language in languages if language.isalpha()]:
+        raise ValueError(f"The language code {bare[0]} would match inside words: write [{bare[0]}].")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from tiny import ONLY_GROUP
-from transformers import BertConfig, BertModel, BertTokenizer
+from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig
 
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.training.bert import BertOptions, convert_bert, gtransformer_from_bert
@@ -72,3 +72,19 @@ def test_another_kind_of_bert_is_refused(bert):
     del model.encoder.layer[1]
     with pytest.raises(ValueError, match=r"missing weights \['layers\.1\."):
         gtransformer_from_bert(model, processor)
+
+
+def test_half_precision_becomes_single(bert, tmp_path):
+    BertModel.from_pretrained(bert).half().save_pretrained(bert)
+    convert_bert(BertOptions(str(bert), tmp_path / "start"))
+    model = GTransformerForConditionalGeneration.from_pretrained(tmp_path / "start")
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_other_models_and_codes_that_match_in_words_are_refused(bert, tmp_path):
+    with pytest.raises(ValueError, match=r"code de would match inside words: write \[de\]"):
+        convert_bert(BertOptions(str(bert), tmp_path / "start", tgt_lang="de"))
+    RobertaConfig().save_pretrained(bert)
+    with pytest.raises(ValueError, match="has the type 'roberta', not 'bert'"):
+        convert_bert(BertOptions(str(bert), tmp_path / "start"))
+    assert not (tmp_path / "start").exists()
