@@ -125,14 +125,14 @@ def model_from_fairseq(args: dict[str, Any], weights: dict[str, Tensor]) -> GTra
         ValueError: [`GTransformerConfig`] does not support an argument, or weights contradict the arguments.
         RuntimeError: sizes of weights contradict the arguments.
     """
+    config = config_from_fairseq(args, len(weights.get(EMBEDDINGS[0], ())))
     embeddings = [weights[name] for name in EMBEDDINGS if name in weights]
     if len(embeddings) < 3 or not all(each.equal(embeddings[0]) for each in embeddings):
         raise ValueError(f"The checkpoint must share its embeddings {', '.join(EMBEDDINGS)}, as the authors' do.")
-    config = config_from_fairseq(args, len(embeddings[0]))
     state = {rename(name): tensor for name, tensor in weights.items() if not DROPPED.search(name)}
     for name, tensor in state.items():
         missing_rows = config.max_position_embeddings + POSITION_OFFSET - len(tensor)
-        if name.endswith("embed_positions.weight") and missing_rows:
+        if name.endswith("embed_positions.weight") and missing_rows > 0:
             logger.warning(f"{name} has {len(tensor)} trained positions: the remaining {missing_rows} are zeros.")
             state[name] = nn.functional.pad(tensor, (0, 0, 0, missing_rows))
     state |= {"model.shared.weight": embeddings[0], "final_logits_bias": torch.zeros(1, config.vocab_size)}

@@ -148,9 +148,12 @@ def test_all_weights_are_used_and_none_is_missing(reference, caplog):
             model_from_fairseq(args, rest | other)
     with pytest.raises(RuntimeError, match=r"encoder\.layers\.0\.fc1\.weight"):
         model_from_fairseq(args | {"encoder_ffn_embed_dim": 48}, weights)
+    # Plain fairseq's checkpoints lack the authors' arguments, and often the output layer too.
     with pytest.raises(ValueError, match="lack 'doc_mode'"):
-        model_from_fairseq({name: value for name, value in args.items() if name != "doc_mode"}, weights)
-    Reference("mbart_prenorm_learned_k2")
+        model_from_fairseq({name: value for name, value in args.items() if name != "doc_mode"}, rest)
+    mbart = Reference("mbart_prenorm_learned_k2")
+    with pytest.raises(RuntimeError, match=r"encoder\.embed_positions\.weight"):
+        model_from_fairseq(mbart.meta["args"] | {"max_source_positions": 9, "max_target_positions": 9}, mbart.weights)
     assert "encoder.embed_positions.weight has 98 trained positions" in caplog.text
 
 
