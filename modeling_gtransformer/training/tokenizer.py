@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import PreTrainedTokenizerFast
 
 from ..corpora.corpus import read_documents
-from ..runtime.atomic_file import check_outputs
+from ..runtime.atomic_file import atomic_folder
 from ..translation_options import option
 from .paper_corpora import PaperCorpus, paper_corpus
 
@@ -25,7 +25,7 @@ SPECIAL_TOKENS = ["<s>", "<pad>", "</s>", "<unk>"]
 class TokenizerOptions:
     """Options of `gtransformer convert tokenizer`."""
 
-    output: Path = option(MISSING, "Folder for the tokenizer.", argument=True)
+    output: Path = option(MISSING, "New folder for the tokenizer.", argument=True)
     columns: list[str] = option(MISSING, "Columns with lists of sentences.")
     languages: list[str] = option(MISSING, 'Language codes, e.g. "[en]" "[de]".')
     files: list[str] = option([], "Training documents.")
@@ -44,13 +44,14 @@ def convert_tokenizer(options: TokenizerOptions) -> None:
 
     Raises:
         ValueError: the documents have problems.
+        FileExistsError: the output is not a new or empty folder.
     """
-    check_outputs([options.output / "tokenizer.json"], options.files)
-    files = paper_corpus(options.paper_corpus, "train", options.columns) if options.paper_corpus else options.files
-    documents = read_documents(files, options.columns)
-    sentences = (sentence for document in documents for column in options.columns for sentence in document[column])
-    tokenizer = train_tokenizer(sentences, options.languages, options.vocab_size, options.merges)
-    tokenizer.save_pretrained(options.output)
+    with atomic_folder(options.output) as folder:
+        files = paper_corpus(options.paper_corpus, "train", options.columns) if options.paper_corpus else options.files
+        documents = read_documents(files, options.columns)
+        sentences = (sentence for document in documents for column in options.columns for sentence in document[column])
+        tokenizer = train_tokenizer(sentences, options.languages, options.vocab_size, options.merges)
+        tokenizer.save_pretrained(folder)
     print(f"{len(tokenizer)} tokens in {options.output}")
 
 
