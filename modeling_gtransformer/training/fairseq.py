@@ -221,7 +221,7 @@ def read_dictionary(path: str | os.PathLike, languages: Sequence[str]) -> list[s
     `ValueError` for a line of another form or with a word that is there already.
     """
     words = dict.fromkeys(SPECIAL_TOKENS)
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:  # binary files fail below
         for number, line in enumerate(file, 1):
             word, _, count = line.rstrip().rpartition(" ")
             if not word or not count.isdecimal() or word in words:
@@ -236,7 +236,7 @@ def bpe_tokenizer(words: list[str], codes: str | os.PathLike, folder: str | os.P
     outside the dictionary become `<unk>`. PhoBERT's tokenizer works this way, because it was trained with fairseq; its
     files are in the folder. Raises `ValueError` for codes of an unknown version or form.
     """
-    header, *merges = Path(codes).read_text(encoding="utf-8").rstrip("\n").split("\n")
+    header, *merges = Path(codes).read_text("utf-8", "surrogateescape").rstrip("\n").split("\n")
     if header != CODES_HEADER:
         raise ValueError(f"{codes} begins with {header!r}, but codes of subword-nmt begin with {CODES_HEADER!r}.")
     for number, merge in enumerate(merges, 2):

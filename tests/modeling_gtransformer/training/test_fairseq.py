@@ -272,3 +272,9 @@ def test_broken_codes(tmp_path):
     (tmp_path / "code").write_text("#version: 0.2\nt h\nth e</w> 25\n")
     with pytest.raises(ValueError, match="line 3: expected two pieces"):
         bpe_tokenizer(["e"], tmp_path / "code", tmp_path)
+    # sentencepiece's model, as of mBART
+    (tmp_path / "code").write_bytes(b"\n\x0e\n\x05<unk>\x15\x00\xd4\xff")
+    with pytest.raises(ValueError, match="begins with '', but codes of subword-nmt begin with"):
+        bpe_tokenizer(["e"], tmp_path / "code", tmp_path)
+    with pytest.raises(ValueError, match="code, line 1: expected a new word"):
+        read_dictionary(tmp_path / "code", [])
