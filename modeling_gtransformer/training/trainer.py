@@ -213,6 +213,7 @@ class _StopAtEvalLoss(TrainerCallback):
 class _KeepInStep(TrainerCallback, ExportableState):
     """
     Re-applies our special tokens after the Trainer's, and sets the epoch of the sampler, also after a resumption.
+    Raises `UsageError` if the embeddings are no longer tied.
 
     Args:
         batches_per_update: number at the start of the training. A checkpoint counts updates, so another number would
@@ -233,6 +234,9 @@ class _KeepInStep(TrainerCallback, ExportableState):
                 "it would repeat some segments and miss others. Set tokens_per_update or gradient_accumulation_steps "
                 "so that the number does not change, or accept that with --ignore_data_skip true."
             )
+        base = model.model
+        if base.shares_embeddings and base.encoder.embed_tokens.weight is not base.decoder.embed_tokens.weight:
+            raise UsageError("FSDP of Accelerate 1.14 and 1.15 unties the embeddings: pip install 'accelerate<1.14'.")
         self.batches_per_update = args.batches_per_update
         state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # missing in old checkpoints
         # Transformers has just made the tokenizer's </s>, which closes a sentence, the end of the sequence.

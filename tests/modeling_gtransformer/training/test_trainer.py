@@ -19,6 +19,7 @@ from transformers import Trainer
 from modeling_gtransformer import GTransformerForConditionalGeneration, GTransformerProcessor
 from modeling_gtransformer.cli.main import main as gtransformer
 from modeling_gtransformer.corpora.stored_corpus import StoredCorpus
+from modeling_gtransformer.runtime.usage_error import UsageError
 from modeling_gtransformer.training.arguments import GTransformerTrainingArguments
 from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.recipe import read_recipe
@@ -216,6 +217,15 @@ def test_other_updates_are_not_continued(experiment):
     old = experiment("old", **settings, gradient_accumulation_steps=3)
     train_recipe([old, *checkpoint])
     assert '"batches_per_update": 3' in (output(old) / "checkpoint-2" / "trainer_state.json").read_text()
+
+
+def test_embeddings_that_are_no_longer_tied_are_not_trained(make_trainer):
+    """FSDP of Accelerate 1.14 puts them into two groups; before torch 2.13, nothing else says so."""
+    trainer = make_trainer(eval_strategy="no")
+    embeddings = trainer.model.model.decoder.embed_tokens
+    embeddings.weight = torch.nn.Parameter(embeddings.weight.detach().clone())
+    with pytest.raises(UsageError, match=r"unties the embeddings: pip install 'accelerate<1\.14'"):
+        trainer.train()
 
 
 def test_the_best_model_is_kept(experiment):
