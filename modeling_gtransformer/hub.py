@@ -222,7 +222,11 @@ class AdapterMixin:
         self.adapter_base = self.name_or_path
 
     def save_pretrained(self, save_directory, *args, **kwargs):
-        """Saves like Transformers, and adds the configuration of an adapter."""
+        """Saves like Transformers, tied weights once, and adds the configuration of an adapter."""
+        if weights := kwargs.get("state_dict"):
+            # FSDP gathers a copy of the embeddings for each of their names.
+            tied = self.all_tied_weights_keys  # type: ignore[attr-defined]
+            kwargs["state_dict"] = {name: value for name, value in weights.items() if tied.get(name) not in weights}
         super().save_pretrained(save_directory, *args, **kwargs)  # type: ignore[misc]
         if getattr(self, "peft_config", None):
             self.config.save_pretrained(save_directory)

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from safetensors.torch import load_file
 from tiny import BOS, EOS, ONLY_GLOBAL, ONLY_GROUP, PAD, TINY
 from transformers import (
     AutoModel,
@@ -69,6 +70,16 @@ def test_checkpoint_round_trip(tiny_model, documents, tmp_path):
     assert isinstance(base, GTransformerModel)
     torch.testing.assert_close(base(**inputs)[0], model.model(**inputs)[0])
     assert loaded.lm_head.weight is loaded.model.shared.weight is loaded.model.encoder.embed_tokens.weight
+
+
+def test_copies_of_tied_weights_are_saved_once(tiny_model, tmp_path):
+    """As FSDP gathers them."""
+    model = tiny_model()
+    copies = {name: value.clone() for name, value in model.state_dict().items()}
+    model.save_pretrained(tmp_path, state_dict=copies)
+    saved = load_file(tmp_path / "model.safetensors")
+    assert copies.keys() - saved.keys() == set(model.all_tied_weights_keys) and len(copies) - len(saved) == 3
+    assert saved["model.shared.weight"].equal(model.lm_head.weight)
 
 
 def test_untied_embeddings_stay_apart(tiny_model, documents, tmp_path):
