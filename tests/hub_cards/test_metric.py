@@ -4,6 +4,7 @@ import shutil
 import sys
 
 import evaluate
+import pytest
 from cards import snippets
 from repository import ROOT
 
@@ -24,3 +25,11 @@ def test_the_metric(tmp_path, monkeypatch):
     exec(code, names)
     assert names["scores"]["d-BLEU/document"]["units"] == 1
     assert isinstance(names["metric"], evaluate.Metric)
+
+
+def test_the_page_shows_the_card():
+    gradio = pytest.importorskip("gradio")
+    from hub_cards.metric import app
+
+    [card] = [block.value for block in app.page.blocks.values() if isinstance(block, gradio.Markdown)]
+    assert card.lstrip().startswith("# Document BLEU") and "## Upload" in card
