@@ -108,7 +108,8 @@ def train(
         training_args.resume_from_checkpoint = progress.checkpoint
     trainer.train(resume_from_checkpoint=progress.checkpoint)
 
-    if training_args.world_size == 1:  # sharded models can only generate in all processes at once
+    sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled  # generates only in all processes at once
+    if training_args.should_save and not sharded:
         translate_validation(trainer, validation_corpus, data_args)
     trainer.save_model()
     trainer.save_state()

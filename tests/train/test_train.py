@@ -18,6 +18,10 @@ from modeling_gtransformer.training.experiment import train_recipe
 from modeling_gtransformer.training.recipe import RECIPES, read_recipe
 
 
+def typical_confidence(recipe):
+    return json.loads((output(recipe) / "processor_config.json").read_text())["typical_confidence"]
+
+
 def test_two_processes_train_as_one(experiment):
     """And one process continues what two began."""
     settings = {"tokens_per_update": 512, "save_steps": 5}
@@ -32,6 +36,8 @@ def test_two_processes_train_as_one(experiment):
         assert history(other) == pytest.approx(history(one), rel=1e-5)
         for name, value in weights(one).items():
             torch.testing.assert_close(weights(other)[name], value, rtol=1e-4, atol=1e-5)
+        assert (output(other) / "sample.json").read_text() == (output(one) / "sample.json").read_text()
+        assert typical_confidence(other) == pytest.approx(typical_confidence(one), abs=2e-3)
 
 
 def test_machines_with_disks_of_their_own(experiment, tmp_path):
