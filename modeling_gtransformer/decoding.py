@@ -469,7 +469,7 @@ def decode_independently(decoder: TemplateDecoder, beams: int, ranking: Ranking)
     """
     Returns the documents of a decoder's batch, including the tokens that end them, where no layer of the decoder has
     global attention and positions count from the start of every sentence. Each sentence is a separate document with
-    separate beams, as in a sentence-level translator.
+    separate beams, as in a sentence-level model.
     """
     template, sources = decoder.template, decoder.sources
     lengths = sentence_lengths(sources.tags)

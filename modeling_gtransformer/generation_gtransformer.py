@@ -190,7 +190,7 @@ class GTransformerGenerationMixin(GenerationMixin):
 
     def document_generation_config(self, generation_config: GenerationConfig) -> GenerationConfig:
         """
-        Adapts the generation config of a sentence-level translator to documents: without the limits of a single
+        Adapts the generation config of a sentence-level model to documents: without the limits of a single
         sentence, and with the target language where the template has it. A config made for documents is not changed.
         """
         setting = self.config.template.language_setting

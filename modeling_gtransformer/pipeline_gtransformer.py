@@ -175,8 +175,8 @@ class DocumentTranslationPipeline(PublishMixin, Pipeline):
       i-th hypothesis of every segment.
     - `warnings`: messages with the place of their sentence; a call also logs them.
 
-    The model is a G-Transformer or a sentence-level translator (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART).
-    A sentence-level translator ignores document context until it is fine-tuned.
+    The model is a G-Transformer or a sentence-level model (Opus-MT, NLLB, M2M100, mBART-50, a fine-tuned mBART).
+    A sentence-level model ignores document context until it is fine-tuned.
 
     Translations keep placeholders such as `{name}` and `%s`, addresses, numbers and codes, and contain the terms of
     the glossary. [`with_required`] inserts missing strings by word alignment; a warning lists those without a place.

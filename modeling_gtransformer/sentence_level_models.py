@@ -1,4 +1,4 @@
-"""Sentence-level translators, such as Opus-MT and NLLB, as G-Transformers that translate documents."""
+"""Sentence-level models, such as Opus-MT and NLLB, as G-Transformers that translate documents."""
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -17,7 +17,7 @@ ONLY_GROUP = {"encoder_global_layers": 0, "decoder_global_layers": 0, "cross_glo
 
 def from_sentence_level_model(model: PreTrainedModel) -> GTransformerForConditionalGeneration:
     """
-    Converts a sentence-level translator to a G-Transformer with only group attention, which shares its weights and
+    Converts a sentence-level model to a G-Transformer with only group attention, which shares its weights and
     translates every sentence independently.
 
     Raises:

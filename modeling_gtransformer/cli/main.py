@@ -48,7 +48,7 @@ SUBCOMMANDS = {
         "evaluation.contrastive:ContrastiveOptions:evaluate_contrastive", "Accuracy on contrastive test suites."
     ),
     "evaluate formality": Subcommand(
-        "evaluation.formality:FormalityOptions:evaluate_formality", "Accuracy of the forms of address."
+        "evaluation.formality:FormalityOptions:evaluate_formality", "Formality of German translations."
     ),
     "evaluate lost-sentences": Subcommand(
         "evaluation.lost_sentences:LostSentencesOptions:evaluate_lost_sentences", "Sentences missing in translations."

@@ -18,7 +18,7 @@ class ModelOptions(TranslationOptions):
 
     model: str | None = option(
         None,
-        "Folder or Hub name of a G-Transformer or a sentence-level translator; default: the bundled model of "
+        "Folder or Hub name of a G-Transformer or a sentence-level model; default: the bundled model of "
         "English-German dialogues.",
     )
     precision: Literal["float32", "bfloat16", "float16", "int8"] | None = option(

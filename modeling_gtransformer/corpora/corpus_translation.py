@@ -80,7 +80,7 @@ def translate_corpus(
     An interrupted translation leaves its chunks in the folder `OUTPUT.partial`, from which the same call continues.
 
     Args:
-        model: folder or Hub name of a G-Transformer or a sentence-level translator; or a translator made with these
+        model: folder or Hub name of a G-Transformer or a sentence-level model; or a translator made with these
             options.
         input: path or URI of a file, or of the folder of a dataset, in a format of [`iterate_documents`].
         output: path in the format of the input; JSON lines for text.

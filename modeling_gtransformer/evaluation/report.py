@@ -32,9 +32,7 @@ class LanguageOptions(ReportOptions):
 class ModelOptions(LanguageOptions):
     """Options of commands that score with a model."""
 
-    model: str = option(
-        MISSING, "Folder or Hub name of a trained model, or of a sentence-level translator.", argument=True
-    )
+    model: str = option(MISSING, "Folder or Hub name of a trained model, or of a sentence-level model.", argument=True)
     _: KW_ONLY
     max_tokens: int = option(4096, "Maximum number of tokens in a batch, padding included.", 1)
 

@@ -19,7 +19,7 @@ EncodedDocument = tuple[Sentences, Sentences]
 def load_model(
     name: str, src_lang: str | None = None, tgt_lang: str | None = None
 ) -> tuple[GTransformerForConditionalGeneration, GTransformerProcessor]:
-    """Loads a G-Transformer or a sentence-level translator, and its processor for these languages."""
+    """Loads a G-Transformer or a sentence-level model, and its processor for these languages."""
     translate = Translator(name, src_lang, tgt_lang).pipeline
     return translate.model.eval(), translate.processor
 

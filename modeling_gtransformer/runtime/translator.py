@@ -28,7 +28,7 @@ class Translator:
     Pickling saves only the settings, so processes of `datasets` and workers of Ray load the model on their own device.
 
     Args:
-        model: folder or Hub name of a G-Transformer or a sentence-level translator such as Opus-MT; by default the
+        model: folder or Hub name of a G-Transformer or a sentence-level model such as Opus-MT; by default the
             bundled English-German model.
         src_lang, tgt_lang: languages; by default the processor's.
         device: device of the model; by default a GPU if one is available where the model is loaded, else the CPU.

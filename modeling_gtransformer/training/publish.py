@@ -19,7 +19,9 @@ class PublishOptions:
     license: str | None = option(None, "Licence of the weights; default: from the earlier card or the base.")
     dataset: str | None = option(None, "Hub name of the dataset that the checkpoint was scored on.")
     notes: Path | None = option(None, "Markdown file with notes for the card, e.g. the attribution of the data.")
-    overwrite_card: bool = option(False, "Replace a README.md that was edited by hand, or has more on the training.")
+    overwrite_card: bool = option(
+        False, "Replace a README.md that was edited by hand, or describes a training without a record."
+    )
     card_only: bool = option(False, "Write the card into the folder and upload nothing.")
     private: bool = option(False, "Create a private repository.")
 
