@@ -103,11 +103,12 @@ class DocumentStates(StepCache):
         the same, or for global attention of their documents."""
         documents, self.length = self.whole.place.shape
         document, token = (index.to(keys.device) for index in self.read.index)
-        before = self.targets.get((layer_idx, kind), (keys[:, :, :0].expand(documents, -1, -1, -1),) * 2)
-        stored = tuple(nn.functional.pad(each, (0, 0, 0, self.length - each.shape[2])) for each in before)
+        stored = self.targets.get((layer_idx, kind), (keys[:, :, :0].expand(documents, -1, -1, -1),) * 2)
+        if stored[0].shape[2] < self.length:
+            gained = (0, 0, 0, self.length - stored[0].shape[2])
+            stored = self.targets[layer_idx, kind] = tuple(nn.functional.pad(each, gained) for each in stored)
         for buffer, states in zip(stored, (keys, values), strict=True):
             buffer[document, :, token] = states[0].transpose(0, 1)
-        self.targets[layer_idx, kind] = stored
         if kind == "group":
             return keys, values
         return tuple(self.whole.pack(each.transpose(1, 2)).transpose(1, 2) for each in stored)
@@ -133,7 +134,7 @@ class JacobiDecoder:
         self.source_lengths = [[n for n in row if n] for row in sentence_lengths(decoder.sources.tags).tolist()]
         # By document, the log-probability of every token and of the next one; empty unless recorded.
         self.log_probabilities: list[list[float]] = []
-        self.states, self.is_settled = DocumentStates(decoder.sources), False
+        self.states = DocumentStates(decoder.sources)
 
     def decode(self, prompts: Tensor) -> tuple[list[list[int]], list[int]]:
         """Returns the greedy documents that begin with prompts `(B, P)`, without the token that ends them, and the
@@ -149,7 +150,7 @@ class JacobiDecoder:
             repairs = self.decoder.steps - (drafting_steps or 0)
             if self.gives_up and drafting_steps is not None and self.is_unsettled(documents, opened, repairs):
                 self.go_on(documents, {row: parts[0].stop - 1 for row, parts in opened.items() if parts})
-                return documents, rounds
+                break
             active = [row for row, parts in opened.items() if parts]
             for row in active:
                 final[row] = opened[row][0].stop
@@ -159,7 +160,6 @@ class JacobiDecoder:
             drafting_steps = self.decoder.steps if drafting_steps is None else drafting_steps
             for row in active:
                 documents[row] = self.replaced(documents[row], opened[row])
-        self.is_settled = True
         return documents, rounds
 
     def is_unsettled(self, documents: list[list[int]], moved: dict[int, list[OpenSentence]], repairs: int) -> bool:
@@ -311,14 +311,12 @@ class JacobiDecoder:
     def search(self, prompts: Tensor, documents: list[list[int]], beams: int, ranking: Ranking) -> list[list[int]]:
         """
         Runs a beam search for every sentence that the prompts `(B, P)` have not finished, in the context of the other
-        sentences of the documents. A document of one sentence is the same as from the beam search of Transformers.
+        sentences of the settled documents. A document of one sentence is the same as from the beam search of
+        Transformers.
         """
-        rows = [*range(len(documents))]
-        if not self.is_settled:
-            self.verify(documents, dict.fromkeys(rows, 0), [*map(len, documents)])
-        opened = {row: self.unfinished(documents[row], prompts.shape[1]) for row in rows}
+        opened = {row: self.unfinished(document, prompts.shape[1]) for row, document in enumerate(documents)}
         self.extend(opened, beams, ranking)
-        return [self.replaced(documents[row], opened[row]) for row in rows]
+        return [self.replaced(document, opened[row]) for row, document in enumerate(documents)]
 
     def unfinished(self, document: list[int], given: int) -> list[OpenSentence]:
         """The sentences of a document that its first `given` tokens have not finished, from the first token on that
