@@ -14,8 +14,8 @@ Positions count the tokens of the document. Where earlier sentences are not yet 
 used instead.
 
 Shape legend: B documents, S sentences, N beams, R rows (S times N), W rows of a document, J source tokens of a
-sentence, H heads, K head size, P tokens of a document or prompt, L tokens of a row, M candidates, T target tokens,
-V vocabulary.
+sentence, H heads, K head size, P tokens of a document or prompt, L tokens of a row, M candidates, V vocabulary,
+X tokens that a pass reads, Y tokens of all sources.
 """
 
 from bisect import bisect_right
@@ -76,7 +76,8 @@ class OpenSentence:
 
 class DocumentStates(StepCache):
     """
-    Keys and values of documents. A pass over the documents reads the sentences from the first changed one on.
+    Keys and values of documents. A pass reads every document from its first changed sentence on and replaces their
+    states; those before stay.
 
     Args:
         sources: the documents' sources, which the first pass projects.
@@ -85,8 +86,8 @@ class DocumentStates(StepCache):
         packed_source: the packed tokens of the sources.
         targets: keys and values of the target, `(B, H, P, K)`, by layer and attention kind.
         sources: those of the source, `(1, H, Y, K)`.
-        read, whole: the packed tokens of a pass, and those of the whole documents.
-        length: P.
+        read, whole: the tokens that the current pass reads, and all tokens of the documents, packed.
+        length: P, which never shrinks; 0 until the first pass has projected the sources.
     """
 
     read: PackedDocuments
@@ -99,8 +100,8 @@ class DocumentStates(StepCache):
         self.sources: dict[tuple[int, str], States] = {}
 
     def target(self, layer_idx: int, kind: str, keys: Tensor, values: Tensor) -> tuple:
-        """Stores keys and values `(1, H, X, K)` of the tokens of a pass. Returns those of their sentences, which are
-        the same, or for global attention of their documents."""
+        """Stores keys and values `(1, H, X, K)` of the tokens that a pass reads. Returns those that they may see: the
+        same, as whole sentences are read, or for global attention those of the whole documents."""
         documents, self.length = self.whole.place.shape
         document, token = (index.to(keys.device) for index in self.read.index)
         stored = self.targets.get((layer_idx, kind), (keys[:, :, :0].expand(documents, -1, -1, -1),) * 2)
@@ -223,9 +224,18 @@ class JacobiDecoder:
         return [*document[:head], *(token for part in parts for token in part)]
 
     def verify(self, documents: list[list[int]], begin: dict[int, int], final: list[int]) -> list[list[int]]:
-        """Passes over documents, by row from the place on where their first changed sentence begins. Returns the token
-        that the model would choose after every token that it has read inside a sentence and that is not final (-1
-        elsewhere)."""
+        """
+        Reads documents from their first changed sentence on.
+
+        Args:
+            documents: all documents, `self.states` of which are up to date before the changed sentences.
+            begin: where the first changed sentence begins, by row; other rows have none.
+            final: numbers of final tokens, for all rows.
+
+        Returns:
+            For every token that is read inside a sentence, the token that the model would choose after it; -1 where
+            that one is final, and elsewhere.
+        """
         device, config = self.decoder.device, self.decoder.model.config
 
         def column(values: Sequence[int]) -> Tensor:
@@ -237,11 +247,11 @@ class JacobiDecoder:
         real = position < column([*map(len, documents)])
         is_read = real & (position >= column([begin.get(row, length) for row in range(len(documents))]))
         tags = read_group_tags(ids, config, is_target=True, attention_mask=real)
-        read = sentence_positions(tags)
-        positions = read if config.position_scope == "sentence" else position
+        place = sentence_positions(tags)
+        positions = place if config.position_scope == "sentence" else position
         hidden_states = self._read(ids, is_read, real, tags, positions)
 
-        number, words = progress_after(ids, tags, read, self.template)
+        number, words = progress_after(ids, tags, place, self.template)
         needed = is_read & (number <= column([*map(len, self.source_lengths)])) & (position + 1 >= column(final))
         if not self.template.eos_opens_next:
             needed &= ids != self.template.eos_id
@@ -264,8 +274,8 @@ class JacobiDecoder:
         return torch.full_like(ids, -1).index_put_(places, chosen).tolist()
 
     def _read(self, ids: Tensor, is_read: Tensor, real: Tensor, tags: Tensor, positions: Tensor) -> Tensor:
-        """Reads some of the real tokens of documents `(B, P)` in one pass, and returns their decoder states `(X, D)`,
-        one document after another."""
+        """Reads the tokens `is_read` of the `real` ones of documents `(B, P)` in one pass, and returns their decoder
+        states `(X, D)`, one document after another."""
         states = self.states
         states.read, states.whole = read, whole = PackedDocuments(is_read, tags), PackedDocuments(real, tags)
         return self.decoder.states(
