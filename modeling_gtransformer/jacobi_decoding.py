@@ -47,6 +47,10 @@ MAX_TO_REPAIR = 0.5
 # step, and the next round continues them beside those that it repairs.
 LEFT_OPEN = 1 / 8
 
+# Every pass reads documents of more tokens than this as a whole: to read their last tokens takes a mask, which grows
+# with the square of the length.
+LONG = 1024
+
 # Number of places by which the tables of keys and values grow.
 GROWS_BY = 16
 
@@ -156,7 +160,7 @@ class JacobiDecoder:
             for row in active:
                 final[row] = opened[row][0].stop
                 rounds[row] += 1
-            begin = {row: opened[row][0].start for row in active}
+            begin = {row: opened[row][0].start * (len(documents[row]) <= LONG) for row in active}
             self.extend({row: opened[row] for row in active})
             drafting_steps = self.decoder.steps if drafting_steps is None else drafting_steps
             for row in active:

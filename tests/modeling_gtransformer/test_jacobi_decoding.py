@@ -29,10 +29,21 @@ DOCUMENTS = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=6), min_si
     patience=st.sampled_from([0.0, 0.25, math.inf]),
     most_to_repair=st.sampled_from([0.0, 0.5, 1.0]),
     left_open=st.sampled_from([0.0, 0.4, 1.0]),
+    long=st.sampled_from([0, 16, 1024]),
     seed=st.integers(0, 99),
 )
 def test_greedy_documents_are_those_of_sequential_decoding(
-    documents, kind, init_std, implementation, max_length, prefix_length, patience, most_to_repair, left_open, seed
+    documents,
+    kind,
+    init_std,
+    implementation,
+    max_length,
+    prefix_length,
+    patience,
+    most_to_repair,
+    left_open,
+    long,
+    seed,
 ):
     model = seeded_model(**kind, init_std=init_std)
     model.set_attn_implementation(implementation)
@@ -46,6 +57,7 @@ def test_greedy_documents_are_those_of_sequential_decoding(
         mock.patch("modeling_gtransformer.jacobi_decoding.PATIENCE", patience),
         mock.patch("modeling_gtransformer.jacobi_decoding.MAX_TO_REPAIR", most_to_repair),
         mock.patch("modeling_gtransformer.jacobi_decoding.LEFT_OPEN", left_open),
+        mock.patch("modeling_gtransformer.jacobi_decoding.LONG", long),
     ):
         assert model.generate(**arguments).equal(expected)
     # Every round makes a token final, at least.

@@ -139,6 +139,16 @@ def test_torchs_kernel_equals_the_reference(is_causal):
     torch.testing.assert_close(*results, rtol=2e-2, atol=2e-2)
 
 
+def test_causal_queries_may_be_the_last_tokens_of_their_sentences():
+    tags, is_read = sentences([5, 9, 5, 1]), torch.ones(1, 20, dtype=torch.bool)
+    is_read[0, [0, 1, 2, 5, 14, 15, 16, 17, 18]] = False
+    states = [torch.randn(1, 2, 20, 8, dtype=torch.double) for _ in range(3)]
+    expected = sa.gathered_attention(*states, sa.plan_sentences(tags, tags, is_causal=True), 0.0, 1.0)
+    plan = sa.plan_sentences(tags[is_read][None], tags, is_causal=True)
+    output = sa.sentence_attention(states[0][:, :, is_read[0]], *states[1:], plan, 0.0, 1.0)
+    torch.testing.assert_close(output, expected[:, is_read[0]])
+
+
 def test_default_device_of_torch_does_not_matter():
     tags = tags_of(PLANNED["ragged"])
     query, key, value = torch.randn(3, 2, 2, 10, 8)
