@@ -280,15 +280,15 @@ class JacobiDecoder:
     def _read(self, ids: Tensor, is_read: Tensor, real: Tensor, tags: Tensor, positions: Tensor) -> Tensor:
         """Reads the tokens `is_read` of the `real` ones of documents `(B, P)` in one pass, and returns their decoder
         states `(X, D)`, one document after another."""
-        states = self.states
+        states, source = self.states, self.states.packed_source
         states.read, states.whole = read, whole = PackedDocuments(is_read, tags), PackedDocuments(real, tags)
         return self.decoder.states(
-            Sources(*map(states.packed_source.pack, self.decoder.sources)),
+            Sources(*map(source.pack, self.decoder.sources)),
             read.pack(ids),
-            read.plans(read, is_causal=True) | {"global": read.plans(whole, is_causal=True)["global"]},
+            {"group": read.plan_by_sentence(read, True), "global": read.plan_by_document(whole, True)},
             read.pack(positions),
             states,
-            source_mask=read.plans(states.packed_source, is_causal=False),
+            source_mask={"group": read.plan_by_sentence(source), "global": read.plan_by_document(source)},
             group_tags=read.tags,
         )[0]
 

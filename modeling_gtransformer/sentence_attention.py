@@ -247,18 +247,24 @@ class PackedDocuments:
         """Brings values of the batch, `(B, T, ...)`, into the row: `(1, P, ...)`."""
         return values[tuple(each.to(values.device) for each in self.index)][None]
 
-    def plans(self, keys: "PackedDocuments", is_causal: bool) -> dict[str, SentencePlan]:
-        """Plans of attention from these tokens, all in sentences, to those of the same documents, by attention
-        kind."""
+    def plan_by_sentence(self, keys: "PackedDocuments", is_causal: bool = False) -> SentencePlan:
+        """Plans attention from these tokens, all in sentences, to those of the same sentences."""
         size = int(torch.maximum(self.tags.max(), keys.tags.max())) + 1
-        by_sentence = plan_sentences(self._sentences(size), keys._sentences(size), is_causal)
-        by_document = plan_sentences(self.document.cpu(), keys.document.cpu(), is_causal)
-        assert by_sentence is not None and by_document is not None  # `None` would mask nothing
-        return {"group": by_sentence, "global": by_document}
+        return _planned(self._sentences(size), keys._sentences(size), is_causal)
+
+    def plan_by_document(self, keys: "PackedDocuments", is_causal: bool = False) -> SentencePlan:
+        """Plans attention from these tokens to those of the same documents."""
+        return _planned(self.document.cpu(), keys.document.cpu(), is_causal)
 
     def _sentences(self, size: int) -> Tensor:
         """Numbers of the sentences among those of all documents, `(1, P)`, on the CPU; 0 outside them."""
         return torch.where(self.tags > 0, self.document * size + self.tags, 0).cpu()
+
+
+def _planned(query_tags: Tensor, key_tags: Tensor, is_causal: bool) -> SentencePlan:
+    plan = plan_sentences(query_tags, key_tags, is_causal)
+    assert plan is not None  # `None` would mask nothing
+    return plan
 
 
 def sentence_attention(

@@ -272,9 +272,9 @@ def test_a_pass_over_the_row_is_that_over_the_batch(kind, is_scattered):
     positions = sentence_positions(tags) if model.config.position_scope == "sentence" else document_positions(real)
     packed = model.model.decoder(
         row.pack(target["input_ids"]),
-        row.plans(row, is_causal=True),
+        {"group": row.plan_by_sentence(row, True), "global": row.plan_by_document(row, True)},
         source_row.pack(states),
-        row.plans(source_row, is_causal=False),
+        {"group": row.plan_by_sentence(source_row), "global": row.plan_by_document(source_row)},
         cache=caches[1],
         group_tags=row.tags,
         encoder_group_tags=source_row.tags,
