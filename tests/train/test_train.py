@@ -9,6 +9,7 @@ import adapters
 import pytest
 import torch
 import yaml
+from json_lines import write_json_lines
 from tiny import SIZE, STACKS
 from training_runs import history, output, weights
 from two_processes import run_on_two_machines, run_on_two_processes
@@ -70,10 +71,13 @@ def test_every_recipe_trains(experiment, tmp_path, sentence_level_checkpoint):
     """A step of each, at the size of the tiny model: from random weights, from a sentence-level Transformer, or from a
     sentence-level translator."""
     base = yaml.safe_load(Path(experiment("recipes")).read_text())
-    keep = ("train_files", "validation_files", "src_lang", "tgt_lang", "max_tokens", "use_cpu", "report_to")
+    keep = ("train_files", "src_lang", "tgt_lang", "max_tokens", "use_cpu", "report_to")
     shared = {name: base[name] for name in keep} | {"max_steps": 1, "tokens_per_update": 256, "segment_tokens": 64}
     shared |= {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False, "disable_tqdm": True}
     shared |= {"early_stopping_patience": None}
+    # One sentence: a model after one step translates it to the longest length.
+    short = {"source": ["ba ."], "target": ["ba ."]}
+    shared["validation_files"] = [write_json_lines(tmp_path / "short.jsonl", [short])]
     names = sorted(path.stem for path in RECIPES.glob("*.yaml"))
     names = [name for name in names if "lora" not in name or not adapters.refusal()]
     names.sort(key="transformer_sentences".__ne__)  # from which others start
